@@ -1,0 +1,598 @@
+//! The shard: all queues, and the one way in which they change.
+
+use crate::change::{Change, Entry, NumberedDelivery, SentPayload};
+use crate::command::*;
+use crate::queue::{Message, Queue};
+use crate::{PayloadAt, Receipt, ReceiptKey, Setting, Settings};
+use model::limits::{DELETED_NAME_SECONDS, TAGS_MAX, VISIBILITY_TIMEOUT_SECONDS_MAX};
+use model::{DeliveryNumber, QueueId, QueueKey, QueueName, Serial, Timestamp};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+
+/// Rules that an operator may set. They bear on decisions only, so a journal written under other rules replays the same.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub purge_interval_seconds: u32,
+    /// At most [`DELETED_NAME_SECONDS`]; names are not remembered for longer.
+    pub deleted_name_seconds: u32,
+    pub in_flight_max: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            purge_interval_seconds: model::limits::PURGE_INTERVAL_SECONDS,
+            deleted_name_seconds: DELETED_NAME_SECONDS,
+            in_flight_max: model::limits::IN_FLIGHT_MESSAGES_MAX,
+        }
+    }
+}
+
+/// The state, and the rules by which it is changed.
+pub struct Shard {
+    rules: Rules,
+    pub(crate) receipt_key: Option<ReceiptKey>,
+    pub(crate) next_queue: QueueId,
+    /// Of the latest entry.
+    pub(crate) at: Timestamp,
+    pub(crate) names: BTreeMap<QueueKey, QueueId>,
+    pub(crate) queues: BTreeMap<QueueId, Queue>,
+    pub(crate) deleted: DeletedNames,
+}
+
+/// What [`Shard::decide`] gives.
+pub struct Decision {
+    /// Without changes where nothing is to be written down.
+    pub entry: Entry,
+    pub reply: Reply,
+    /// The queue that the command was about, if there is one.
+    pub queue: Option<QueueId>,
+}
+
+impl Shard {
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            receipt_key: None,
+            next_queue: QueueId(1),
+            at: Timestamp::ZERO,
+            names: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            deleted: DeletedNames::default(),
+        }
+    }
+
+    /// What seals receipt handles; nothing before [`Command::Found`].
+    pub fn receipt_key(&self) -> Option<&ReceiptKey> {
+        self.receipt_key.as_ref()
+    }
+
+    /// The moment of the latest entry. The next one may not be earlier.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Whether a queue still exists.
+    pub fn has_queue(&self, queue: QueueId) -> bool {
+        self.queues.contains_key(&queue)
+    }
+
+    /// Whether a receive at `now` would find something.
+    pub fn has_visible(&mut self, queue: QueueId, now: Timestamp) -> bool {
+        self.queues.get_mut(&queue).is_some_and(|queue| {
+            queue.advance(now);
+            queue.visible_count() > 0
+        })
+    }
+
+    /// When the next hidden message of a queue becomes visible.
+    pub fn next_visible_at(&self, queue: QueueId) -> Option<Timestamp> {
+        self.queues.get(&queue)?.next_visible_at()
+    }
+
+    /// Moves every queue along to `now`, so that what has expired is let go.
+    pub fn advance(&mut self, now: Timestamp) {
+        self.queues.values_mut().for_each(|queue| queue.advance(now));
+    }
+
+    /// Every message with the place of its payload: what the journal and the pages must keep.
+    pub fn payloads(&self) -> impl Iterator<Item = (QueueId, Serial, &PayloadAt)> {
+        self.queues
+            .iter()
+            .flat_map(|(&id, queue)| queue.messages().map(move |(serial, message)| (id, serial, &message.payload)))
+    }
+
+    /// Decides what `command` does at the moment `at`, without doing it. Only the indexes over time move along.
+    pub fn decide(&mut self, at: Timestamp, command: Command) -> Decision {
+        assert!(self.at <= at, "time ran backwards");
+        let mut decided = Decided { at, changes: Vec::new(), queue: None };
+        let reply = match command {
+            Command::Found { receipt_key } => {
+                if self.receipt_key.is_none() {
+                    decided.changes.push(Change::Founded { receipt_key });
+                }
+                Ok(Answer::Done)
+            }
+            Command::CreateQueue { queue, settings, tags } => self.create_queue(&mut decided, queue, settings, tags),
+            Command::List { account, region, prefix, after, results_max } => {
+                Ok(Answer::Queues(self.list(&QueueSpace { account, region }, &prefix, after.as_deref(), results_max)))
+            }
+            Command::Undo { receipts } => self.undo(&mut decided, &receipts),
+            Command::MovePayloads { page, moved } => self.move_payloads(&mut decided, page, moved),
+            Command::DeleteQueue { queue } => self.on_queue(&mut decided, &queue, |_, id, _, decided| {
+                decided.changes.push(Change::QueueDeleted { queue: id });
+                Ok(Answer::Done)
+            }),
+            Command::PurgeQueue { queue } => self.on_queue(&mut decided, &queue, Self::purge),
+            Command::SetAttributes { queue, settings } => {
+                self.on_queue(&mut decided, &queue, |_, id, queue, decided| set(id, queue, decided, settings))
+            }
+            Command::Tag { queue, tags } => {
+                self.on_queue(&mut decided, &queue, |_, id, queue, decided| tag(id, queue, decided, tags))
+            }
+            Command::Untag { queue, keys } => self.on_queue(&mut decided, &queue, |_, id, queue, decided| {
+                let keys: Vec<_> = keys.into_iter().filter(|key| queue.tags.contains_key(key)).collect();
+                if !keys.is_empty() {
+                    decided.changes.push(Change::Untagged { queue: id, keys });
+                }
+                Ok(Answer::Done)
+            }),
+            Command::Describe { queue } => self.on_queue(&mut decided, &queue, |_, _, queue, _| Ok(describe(queue))),
+            Command::Send { queue, messages } => {
+                self.on_queue(&mut decided, &queue, |_, id, queue, decided| send(id, queue, decided, messages))
+            }
+            Command::Receive(receive) => self.on_queue(&mut decided, &receive.queue, |rules, id, queue, decided| {
+                receive_from(rules, id, queue, decided, &receive)
+            }),
+            Command::Delete { queue, receipts } => {
+                self.on_queue(&mut decided, &queue, |_, id, queue, decided| Ok(delete(id, queue, decided, &receipts)))
+            }
+            Command::ChangeVisibility { queue, receipts } => {
+                self.on_queue(&mut decided, &queue, |rules, id, queue, decided| {
+                    Ok(change_visibility(rules, id, queue, decided, &receipts))
+                })
+            }
+        };
+        Decision { entry: Entry { at, changes: decided.changes }, reply, queue: decided.queue }
+    }
+
+    fn on_queue(
+        &mut self,
+        decided: &mut Decided,
+        key: &QueueKey,
+        then: impl FnOnce(&Rules, QueueId, &Queue, &mut Decided) -> Reply,
+    ) -> Reply {
+        let id = *self.names.get(key).ok_or(Refusal::QueueDoesNotExist)?;
+        let queue = self.queues.get_mut(&id).expect("a name leads to a queue");
+        queue.advance(decided.at);
+        decided.queue = Some(id);
+        then(&self.rules, id, queue, decided)
+    }
+
+    fn create_queue(
+        &mut self,
+        decided: &mut Decided,
+        key: QueueKey,
+        settings: Vec<Setting>,
+        tags: BTreeMap<String, String>,
+    ) -> Reply {
+        if let Some(id) = self.names.get(&key) {
+            // Only what the request names is compared. Observed in recordings of 2024.
+            let queue = &self.queues[id];
+            return match settings.iter().find(|setting| !queue.settings.holds(setting)) {
+                None => Ok(Answer::Done),
+                Some(setting) => Err(Refusal::QueueNameExists { attribute: setting.name() }),
+            };
+        }
+        if let Some(deleted_at) = self.deleted.when(&key) {
+            let free_at = deleted_at.plus_seconds(u64::from(self.rules.deleted_name_seconds));
+            if let Some(wait_seconds) = seconds_until(decided.at, free_at) {
+                return Err(Refusal::QueueDeletedRecently { wait_seconds });
+            }
+        }
+        if tags.len() > TAGS_MAX {
+            return Err(Refusal::TooManyTags);
+        }
+        decided.queue = Some(self.next_queue);
+        decided.changes.push(Change::QueueCreated { queue: self.next_queue, key, settings, tags });
+        Ok(Answer::Done)
+    }
+
+    fn list(&self, space: &QueueSpace, prefix: &str, after: Option<&str>, results_max: usize) -> Listing {
+        // A name that can't be is no place to start from; the walk then starts at the beginning of the account.
+        let after = after.and_then(QueueName::parse).map(|name| space.key(name));
+        let start = match &after {
+            Some(key) => Bound::Excluded(key),
+            None => Bound::Unbounded,
+        };
+        let first = space.first_key();
+        let start = match start {
+            Bound::Unbounded => Bound::Included(&first),
+            bound => bound,
+        };
+        let mut names = self
+            .names
+            .range((start, Bound::Unbounded))
+            .map(|(key, _)| key)
+            .take_while(|key| space.contains(key))
+            .filter(|key| key.name.as_str().starts_with(prefix))
+            .map(|key| key.name.clone());
+        let page = names.by_ref().take(results_max).collect();
+        Listing { names: page, more: names.next().is_some() }
+    }
+
+    fn purge(rules: &Rules, id: QueueId, queue: &Queue, decided: &mut Decided) -> Reply {
+        if let Some(purged_at) = queue.purged_at {
+            let free_at = purged_at.plus_seconds(u64::from(rules.purge_interval_seconds));
+            if let Some(wait_seconds) = seconds_until(decided.at, free_at) {
+                return Err(Refusal::PurgeInProgress { wait_seconds });
+            }
+        }
+        decided.changes.push(Change::QueuePurged { queue: id });
+        Ok(Answer::Done)
+    }
+
+    fn undo(&mut self, decided: &mut Decided, receipts: &[Receipt]) -> Reply {
+        for receipt in receipts {
+            let Some(queue) = self.queues.get_mut(&receipt.queue) else { continue };
+            queue.advance(decided.at);
+            decided.queue = Some(receipt.queue);
+            let is_latest = |message: &Message| message.delivery == receipt.delivery && message.receive_count > 0;
+            if queue.get(receipt.serial).is_some_and(is_latest) {
+                decided.changes.push(Change::Undone { queue: receipt.queue, serial: receipt.serial });
+            }
+        }
+        Ok(Answer::Done)
+    }
+
+    fn move_payloads(&mut self, decided: &mut Decided, page: u64, moved: Vec<MovedPayload>) -> Reply {
+        let still_there = |moved: &MovedPayload| {
+            let message = self.queues.get(&moved.queue).and_then(|queue| queue.get(moved.serial));
+            message.is_some_and(|message| matches!(message.payload, PayloadAt::Journal { .. }))
+        };
+        let moved: Vec<_> = moved.into_iter().filter(still_there).collect();
+        if !moved.is_empty() {
+            decided.changes.push(Change::PayloadsMoved { page, moved });
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Carries out what was decided. It cannot refuse: an entry that doesn't fit the state is a bug, or a journal that
+    /// isn't this shard's, and stops the program before wrong data is written.
+    pub fn apply(&mut self, entry: &Entry) {
+        assert!(self.at <= entry.at, "time ran backwards");
+        self.at = entry.at;
+        for change in &entry.changes {
+            self.apply_change(entry.at, change);
+        }
+    }
+
+    fn apply_change(&mut self, at: Timestamp, change: &Change) {
+        match change {
+            Change::Founded { receipt_key } => self.receipt_key = Some(receipt_key.clone()),
+            Change::QueueCreated { queue, key, settings, tags } => {
+                assert!(self.next_queue <= *queue, "a queue id was reused");
+                self.next_queue = QueueId(queue.0 + 1);
+                let mut all = Settings::default();
+                settings.iter().for_each(|setting| all.set(setting));
+                self.deleted.forget(key);
+                self.names.insert(key.clone(), *queue);
+                self.queues.insert(*queue, Queue::new(key.clone(), at, all, tags.clone()));
+            }
+            Change::QueueDeleted { queue } => {
+                let removed = self.queues.remove(queue).expect("a queue that is deleted exists");
+                self.names.remove(&removed.key);
+                self.deleted.remember(removed.key, at);
+            }
+            Change::QueuePurged { queue } => self.queue_at(*queue, at).purge(at),
+            Change::AttributesSet { queue, settings } => self.queue_at(*queue, at).set(settings, at),
+            Change::Tagged { queue, tags } => {
+                self.queue_at(*queue, at).tags.extend(tags.iter().map(|(key, value)| (key.clone(), value.clone())));
+            }
+            Change::Untagged { queue, keys } => {
+                let queue = self.queue_at(*queue, at);
+                keys.iter().for_each(|key| drop(queue.tags.remove(key)));
+            }
+            Change::Sent { queue, serial, visible_at, payload } => {
+                let message = Message {
+                    sent_at: at,
+                    visible_at: *visible_at,
+                    received_at: Timestamp::ZERO,
+                    first_received_at: Timestamp::ZERO,
+                    receive_count: 0,
+                    delivery: DeliveryNumber(0),
+                    payload: payload.place(),
+                };
+                self.queue_at(*queue, at).insert(*serial, message);
+            }
+            Change::Received { queue, visible_at, deliveries } => {
+                let queue = self.queue_at(*queue, at);
+                for delivery in deliveries {
+                    let found = queue.change(delivery.serial, |message| {
+                        message.visible_at = *visible_at;
+                        message.received_at = at;
+                        message.delivery = delivery.delivery;
+                        message.receive_count = delivery.receive_count;
+                        if delivery.receive_count == 1 {
+                            message.first_received_at = at;
+                        }
+                    });
+                    assert!(found, "a message that is received exists");
+                }
+            }
+            Change::Undone { queue, serial } => {
+                let found = self.queue_at(*queue, at).change(*serial, |message| {
+                    message.visible_at = at;
+                    message.receive_count -= 1;
+                });
+                assert!(found, "a message whose receive is undone exists");
+            }
+            Change::Deleted { queue, serials } => {
+                let queue = self.queue_at(*queue, at);
+                for serial in serials {
+                    assert!(queue.remove(*serial).is_some(), "a message that is deleted exists");
+                }
+            }
+            Change::VisibilityChanged { queue, serial, visible_at } => {
+                let found = self.queue_at(*queue, at).change(*serial, |message| {
+                    message.visible_at = *visible_at;
+                    if *visible_at <= at {
+                        // Told apart from a timeout that has passed: see `Message::is_released`.
+                        message.received_at = at;
+                    }
+                });
+                assert!(found, "a message whose visibility changes exists");
+            }
+            Change::PayloadsMoved { page, moved } => {
+                for payload in moved {
+                    let at = PayloadAt::Page { page: *page, offset: payload.offset, bytes: payload.bytes };
+                    let queue = self.queues.get_mut(&payload.queue).expect("a queue whose payload moves exists");
+                    queue.move_payload(payload.serial, at);
+                }
+            }
+        }
+    }
+
+    fn queue_at(&mut self, queue: QueueId, at: Timestamp) -> &mut Queue {
+        let queue = self.queues.get_mut(&queue).expect("a queue that is changed exists");
+        queue.advance(at);
+        queue
+    }
+
+    /// What is true between any two entries.
+    pub fn check_invariants(&self) {
+        assert_eq!(self.names.len(), self.queues.len(), "a queue has no name, or two");
+        for (key, id) in &self.names {
+            assert_eq!(&self.queues[id].key, key, "a name leads to the wrong queue");
+        }
+        self.queues.values().for_each(Queue::check_invariants);
+    }
+}
+
+/// What is being decided.
+struct Decided {
+    at: Timestamp,
+    changes: Vec<Change>,
+    queue: Option<QueueId>,
+}
+
+/// The queues of one account in one Region.
+struct QueueSpace {
+    account: model::AccountId,
+    region: model::Region,
+}
+
+impl QueueSpace {
+    fn key(&self, name: QueueName) -> QueueKey {
+        QueueKey { account: self.account.clone(), region: self.region.clone(), name }
+    }
+
+    /// The least key there can be: no character of a name sorts before a dash.
+    fn first_key(&self) -> QueueKey {
+        self.key(QueueName::parse("-").expect("a dash is a queue name"))
+    }
+
+    fn contains(&self, key: &QueueKey) -> bool {
+        key.account == self.account && key.region == self.region
+    }
+}
+
+/// Whole seconds from `now` until `then`, rounded up; nothing where that has passed.
+fn seconds_until(now: Timestamp, then: Timestamp) -> Option<u32> {
+    let milliseconds = then.milliseconds_since(now);
+    (milliseconds > 0).then(|| u32::try_from(milliseconds.div_ceil(1_000)).unwrap_or(u32::MAX))
+}
+
+fn describe(queue: &Queue) -> Answer {
+    Answer::Queue(Box::new(QueueFacts {
+        created_at: queue.created_at,
+        modified_at: queue.modified_at,
+        settings: queue.settings.clone(),
+        tags: queue.tags.clone(),
+        visible: queue.visible_count(),
+        delayed: queue.delayed_count(),
+        in_flight: queue.in_flight_count(),
+    }))
+}
+
+fn set(id: QueueId, queue: &Queue, decided: &mut Decided, settings: Vec<Setting>) -> Reply {
+    let mut after = queue.settings.clone();
+    settings.iter().for_each(|setting| after.set(setting));
+    if after.sqs_managed_sse && after.kms_master_key.is_some() {
+        return Err(Refusal::EncryptionConflict);
+    }
+    if !settings.is_empty() {
+        decided.changes.push(Change::AttributesSet { queue: id, settings });
+    }
+    Ok(Answer::Done)
+}
+
+fn tag(id: QueueId, queue: &Queue, decided: &mut Decided, tags: BTreeMap<String, String>) -> Reply {
+    let added = tags.keys().filter(|key| !queue.tags.contains_key(*key)).count();
+    if queue.tags.len() + added > TAGS_MAX {
+        return Err(Refusal::TooManyTags);
+    }
+    if !tags.is_empty() {
+        decided.changes.push(Change::Tagged { queue: id, tags });
+    }
+    Ok(Answer::Done)
+}
+
+fn send(id: QueueId, queue: &Queue, decided: &mut Decided, messages: Vec<NewMessage>) -> Reply {
+    if let Some(key) = &queue.settings.kms_master_key {
+        return Err(Refusal::KeyNotFound { key: key.clone() });
+    }
+    let mut serial = queue.next_serial;
+    let mut outcomes = Vec::with_capacity(messages.len());
+    for message in messages {
+        let bytes_max = queue.settings.message_bytes_max;
+        if message.size_bytes > bytes_max as usize {
+            outcomes.push(Err(SendError::TooLong { bytes_max }));
+            continue;
+        }
+        let delay_seconds = message.delay_seconds.unwrap_or(queue.settings.delay_seconds);
+        decided.changes.push(Change::Sent {
+            queue: id,
+            serial,
+            visible_at: decided.at.plus_seconds(u64::from(delay_seconds)),
+            payload: SentPayload::New(message.payload),
+        });
+        outcomes.push(Ok(Sent { id: message.id, serial }));
+        serial = Serial(serial.0 + 1);
+    }
+    Ok(Answer::Sent(outcomes))
+}
+
+/// Hands out the oldest visible messages and hides each.
+///
+/// Source: SQS API Reference, ReceiveMessage. A long poll at the in-flight quota waits instead of failing.
+fn receive_from(rules: &Rules, id: QueueId, queue: &Queue, decided: &mut Decided, receive: &Receive) -> Reply {
+    let wait_seconds = receive.wait_seconds.unwrap_or(queue.settings.wait_seconds);
+    let room = rules.in_flight_max.saturating_sub(queue.in_flight_count());
+    if room == 0 && wait_seconds == 0 {
+        return Err(Refusal::TooManyInFlight);
+    }
+    let seconds = receive.visibility_seconds.unwrap_or(queue.settings.visibility_seconds);
+    let mut numbered = Vec::new();
+    let mut deliveries = Vec::new();
+    for serial in queue.visible().take(receive.messages_max.min(room)) {
+        let message = queue.get(serial).expect("a visible message exists");
+        let delivery = DeliveryNumber(message.delivery.0.saturating_add(1));
+        let receive_count = message.receive_count + 1;
+        numbered.push(NumberedDelivery { serial, delivery, receive_count });
+        deliveries.push(Delivery {
+            receipt: Receipt { queue: id, serial, delivery },
+            sent_at: message.sent_at,
+            first_received_at: if receive_count == 1 { decided.at } else { message.first_received_at },
+            receive_count,
+            payload: message.payload.clone(),
+        });
+    }
+    if !numbered.is_empty() {
+        let visible_at = decided.at.plus_seconds(u64::from(seconds));
+        decided.changes.push(Change::Received { queue: id, visible_at, deliveries: numbered });
+    }
+    Ok(Answer::Received { deliveries, wait_seconds })
+}
+
+/// Removes each message whose latest delivery the receipt names. An older receipt succeeds and changes nothing.
+///
+/// Source: SQS API Reference, DeleteMessage.
+fn delete(id: QueueId, queue: &Queue, decided: &mut Decided, receipts: &[Receipt]) -> Answer {
+    let mut serials = Vec::new();
+    let outcomes = receipts
+        .iter()
+        .map(|receipt| {
+            if receipt.queue != id {
+                return Err(ReceiptError::OtherQueue);
+            }
+            let is_latest = |message: &Message| message.delivery == receipt.delivery;
+            if queue.get(receipt.serial).is_some_and(is_latest) && !serials.contains(&receipt.serial) {
+                serials.push(receipt.serial);
+            }
+            Ok(())
+        })
+        .collect();
+    if !serials.is_empty() {
+        decided.changes.push(Change::Deleted { queue: id, serials });
+    }
+    Answer::Outcomes(outcomes)
+}
+
+/// Hides each message for so many seconds from now, in all no longer than twelve hours from its receive.
+///
+/// After its timeout has passed the latest receipt still works, as long as nobody else has received the message.
+/// Observed in recordings of 2024. Chosen: a message that was put back by a timeout of zero is not in flight, and its
+/// receipt is refused as such, which is what the error is for.
+fn change_visibility(
+    rules: &Rules,
+    id: QueueId,
+    queue: &Queue,
+    decided: &mut Decided,
+    receipts: &[(Receipt, u32)],
+) -> Answer {
+    let at = decided.at;
+    let mut room = rules.in_flight_max.saturating_sub(queue.in_flight_count());
+    let outcomes = receipts
+        .iter()
+        .map(|&(receipt, seconds)| {
+            if receipt.queue != id {
+                return Err(ReceiptError::OtherQueue);
+            }
+            let message = queue.get(receipt.serial).filter(|message| message.delivery == receipt.delivery);
+            let message = message.ok_or(ReceiptError::Gone)?;
+            if message.is_released() {
+                return Err(ReceiptError::NotInFlight);
+            }
+            let visible_at = at.plus_seconds(u64::from(seconds));
+            let hidden_at_most = message.received_at.plus_seconds(u64::from(VISIBILITY_TIMEOUT_SECONDS_MAX));
+            if visible_at > hidden_at_most {
+                return Err(ReceiptError::HiddenTooLong);
+            }
+            if message.visible_at <= at && seconds > 0 {
+                // It counts as in flight again.
+                room = room.checked_sub(1).ok_or(ReceiptError::NotInFlight)?;
+            }
+            decided.changes.push(Change::VisibilityChanged { queue: id, serial: receipt.serial, visible_at });
+            Ok(())
+        })
+        .collect();
+    Answer::Outcomes(outcomes)
+}
+
+/// Names of queues that were deleted a moment ago.
+#[derive(Default, PartialEq, Debug)]
+pub(crate) struct DeletedNames {
+    at: BTreeMap<QueueKey, Timestamp>,
+    /// The same in the order of time, with names that were forgotten since.
+    oldest_first: VecDeque<(Timestamp, QueueKey)>,
+}
+
+impl DeletedNames {
+    fn when(&self, key: &QueueKey) -> Option<Timestamp> {
+        self.at.get(key).copied()
+    }
+
+    pub fn remember(&mut self, key: QueueKey, at: Timestamp) {
+        while let Some((oldest, key)) = self.oldest_first.front() {
+            if at < oldest.plus_seconds(u64::from(DELETED_NAME_SECONDS)) {
+                break;
+            }
+            if self.at.get(key) == Some(oldest) {
+                self.at.remove(key);
+            }
+            self.oldest_first.pop_front();
+        }
+        self.at.insert(key.clone(), at);
+        self.oldest_first.push_back((at, key));
+    }
+
+    fn forget(&mut self, key: &QueueKey) {
+        self.at.remove(key);
+    }
+
+    /// Those that are remembered, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (&QueueKey, Timestamp)> {
+        self.oldest_first.iter().filter(|(at, key)| self.at.get(key) == Some(at)).map(|(at, key)| (key, *at))
+    }
+}
