@@ -94,6 +94,8 @@ error_kinds! {
     UnknownOperation => "UnknownOperationException", "InvalidAction", 400;
     /// No such operation, asked in the Query protocol, or one that this address doesn't serve.
     InvalidAction => "InvalidAction", "InvalidAction", 400;
+    /// A Query request that doesn't say what it wants.
+    MissingAction => "MissingAction", "MissingAction", 400;
     RequestEntityTooLarge => "RequestEntityTooLargeException", "RequestEntityTooLarge", 413;
 
     // Ours to mend; clients try again

@@ -1,1 +1,5 @@
 //! Who is calling, and may they?
+
+mod scope;
+
+pub use scope::CredentialScope;

@@ -11,6 +11,27 @@ pub use queues::*;
 use crate::{Operation, Resource, Service};
 use serde::{Deserialize, Serialize};
 
+/// The operations that this server has.
+pub const BUILT: &[&str] = &[
+    ChangeMessageVisibility::NAME,
+    ChangeMessageVisibilityBatch::NAME,
+    CreateQueue::NAME,
+    DeleteMessage::NAME,
+    DeleteMessageBatch::NAME,
+    DeleteQueue::NAME,
+    GetQueueAttributes::NAME,
+    GetQueueUrl::NAME,
+    ListQueueTags::NAME,
+    ListQueues::NAME,
+    PurgeQueue::NAME,
+    ReceiveMessage::NAME,
+    SendMessage::NAME,
+    SendMessageBatch::NAME,
+    SetQueueAttributes::NAME,
+    TagQueue::NAME,
+    UntagQueue::NAME,
+];
+
 /// The operations that AWS has and this server doesn't have yet.
 pub const NOT_BUILT: &[&str] = &[
     "AddPermission",
