@@ -1,0 +1,2 @@
+use aws_sdk_sqs as _;
+#[test] fn x(){}
