@@ -32,8 +32,8 @@ pub struct FakeDisk {
 /// What happens at one numbered input or output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Nothing is done and this error of the operating system comes back. After a failed sync, what it should have
-    /// made safe stays unsafe, whatever later syncs say.
+    /// Nothing is done and this error of the operating system comes back. After a failed sync of a file, what it
+    /// should have made safe stays unsafe until it is written again, whatever later syncs say.
     Fails(i32),
     /// A write stops half-way, at a sector's edge, with an input/output error. Anything else just fails with one.
     Torn,
@@ -111,8 +111,6 @@ struct State {
 struct NameChange {
     dir: PathBuf,
     kind: NameChangeKind,
-    /// A sync that should have made this safe has failed.
-    given_up: bool,
 }
 
 #[derive(Clone)]
@@ -455,7 +453,7 @@ impl State {
 
     fn change_name(&mut self, dir: PathBuf, kind: NameChangeKind) {
         kind.apply(&mut self.names);
-        self.unsynced_names.push(NameChange { dir, kind, given_up: false });
+        self.unsynced_names.push(NameChange { dir, kind });
     }
 
     /// Forgets files that nothing can reach, now or after a power cut.
@@ -570,15 +568,10 @@ impl Disk for FakeDisk {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.run_sync_hook();
         let mut state = self.lock();
-        if let Err(error) = state.begin_whole(|counts| counts.syncs += 1).and_then(Verdict::outcome) {
-            for change in state.unsynced_names.iter_mut().filter(|change| change.dir == dir) {
-                change.given_up = true;
-            }
-            return Err(error);
-        }
+        state.begin_whole(|counts| counts.syncs += 1)?.outcome()?;
         let State { unsynced_names, safe_names, .. } = &mut *state;
         unsynced_names.retain(|change| {
-            let synced = change.dir == dir && !change.given_up;
+            let synced = change.dir == dir;
             if synced {
                 change.kind.apply(safe_names);
             }

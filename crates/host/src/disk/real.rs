@@ -116,8 +116,16 @@ impl File for RealFile {
             return self.0.write_all_at(part, at);
         }
         let mut at = at;
-        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
-        let mut left = slices.as_mut_slice();
+        let (mut few, mut many);
+        let mut left = if parts.len() <= SLICES_FEW {
+            few = [IoSlice::new(&[]); SLICES_FEW];
+            few.iter_mut().zip(parts).for_each(|(slice, part)| *slice = IoSlice::new(part));
+            &mut few[..parts.len()]
+        } else {
+            many = parts.iter().map(|part| IoSlice::new(part)).collect::<Vec<_>>();
+            many.as_mut_slice()
+        };
+        // Skips empty parts at the front.
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             let together = left.len().min(SLICES_MAX);
@@ -172,3 +180,6 @@ impl RealFile {
 ///
 /// Source: Linux, IOV_MAX.
 const SLICES_MAX: usize = 1_024;
+
+/// Parts that need no allocation.
+const SLICES_FEW: usize = 8;
