@@ -2,6 +2,7 @@
 
 use super::*;
 use model::{Blob, Text};
+use serde::Deserializer;
 use std::collections::BTreeMap;
 
 /// A message attribute, or a system attribute of a message, as a client writes and reads it.
@@ -13,13 +14,18 @@ pub struct MessageAttributeValue {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binary_value: Option<Blob>,
     /// Reserved by AWS: not empty is an error.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub string_list_values: Vec<String>,
     /// Reserved by AWS: not empty is an error.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub binary_list_values: Vec<Blob>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_type: Option<Text>,
+}
+
+/// Reads a list that some clients write as null.
+fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// Message attributes by name, in the order of their names.
