@@ -92,7 +92,8 @@ fn close(out: &mut Vec<u8>, name: &str) {
 fn escape(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let (mut done, mut at) = (0, 0);
-    while at < bytes.len() {
+    while let Some(next) = bytes[at..].iter().position(|&byte| NEEDS_A_LOOK[byte as usize]) {
+        at += next;
         let (length, written): (usize, &[u8]) = match &bytes[at..] {
             [b'&', ..] => (1, b"&amp;"),
             [b'<', ..] => (1, b"&lt;"),
@@ -116,6 +117,17 @@ fn escape(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(&bytes[done..]);
 }
+
+/// The bytes that may begin something that [`escape`] replaces.
+static NEEDS_A_LOOK: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = byte < 0x20 || matches!(byte as u8, b'&' | b'<' | b'>' | b'"' | 0xC2 | 0xE2 | 0xEF);
+        byte += 1;
+    }
+    table
+};
 
 /// A reply that has no shape in XML, which is a mistake in its type.
 #[derive(Debug)]

@@ -191,3 +191,65 @@ impl Xml {
         self.children.iter().find(|child| child.name == *first)?.text_at(rest)
     }
 }
+
+/// Writes a JSON request as a client of the Query protocol does, but for the action.
+pub fn form_of(operation: &str, request: &serde_json::Value) -> String {
+    let mut parameters = Vec::new();
+    flatten(operation, "", request, &mut parameters);
+    let pairs: Vec<_> = parameters.iter().map(|(key, value)| format!("{key}={}", percent_encoded(value))).collect();
+    pairs.join("&")
+}
+
+fn flatten(operation: &str, prefix: &str, value: &serde_json::Value, parameters: &mut Vec<(String, String)>) {
+    use serde_json::Value;
+
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let singular = match name.as_str() {
+                    "Entries" => format!("{prefix}{operation}RequestEntry"),
+                    "AttributeNames"
+                    | "MessageAttributeNames"
+                    | "MessageSystemAttributeNames"
+                    | "TagKeys"
+                    | "Attributes"
+                    | "MessageAttributes"
+                    | "MessageSystemAttributes" => {
+                        format!("{prefix}{}", name.strip_suffix('s').expect("a plural"))
+                    }
+                    "tags" | "Tags" => format!("{prefix}Tag"),
+                    _ => format!("{prefix}{name}"),
+                };
+                match value {
+                    Value::Object(entries) => {
+                        let key = if singular.ends_with("Tag") { "Key" } else { "Name" };
+                        for (index, (name, value)) in entries.iter().enumerate() {
+                            let item = format!("{singular}.{}", index + 1);
+                            parameters.push((format!("{item}.{key}"), name.clone()));
+                            if value.is_object() {
+                                flatten(operation, &format!("{item}.Value."), value, parameters);
+                            } else {
+                                flatten(operation, &format!("{item}.Value"), value, parameters);
+                            }
+                        }
+                    }
+                    Value::Array(items) => {
+                        for (index, value) in items.iter().enumerate() {
+                            let dot = if value.is_object() { "." } else { "" };
+                            flatten(operation, &format!("{singular}.{}{dot}", index + 1), value, parameters);
+                        }
+                    }
+                    _ => flatten(operation, &singular, value, parameters),
+                }
+            }
+        }
+        Value::String(text) => parameters.push((prefix.to_owned(), text.clone())),
+        other => parameters.push((prefix.to_owned(), other.to_string())),
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let escape = |byte: u8| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escape).collect()
+}
