@@ -1,0 +1,7 @@
+#![no_main]
+
+#[path = "../checks/wire.rs"]
+#[allow(dead_code, reason = "each target runs one check")]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| checks::queue_url(input));
