@@ -1,0 +1,291 @@
+//! `posthouse-bench`: how fast is Posthouse, and against what?
+//!
+//!   compare   bare hyper · Posthouse · moto, ministack, fauxqs: the same work in one run, as ratios   compare.rs
+//!   load      the load generator alone, against any server that speaks SQS                            load/
+//!   bare      the server that everything is measured against                                          bare.rs
+//!   sync      how long this disk takes to make bytes durable                                          sync.rs
+
+mod bare;
+mod compare;
+mod load;
+mod process;
+mod report;
+mod sync;
+mod target;
+
+use clap::{Args, Parser, Subcommand};
+use load::{Encoder, Mix, Pace, Percentiles, Plan, Wire};
+use std::error::Error;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use target::{Name, Places};
+
+/// Measures Posthouse, and compares it with other servers that speak SQS.
+///
+/// Numbers depend on the machine and on what else it does: trust ratios within one run, and look at how far its rounds
+/// lie apart.
+#[derive(Parser, Debug)]
+#[command(name = "posthouse-bench", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Subcommands,
+}
+
+#[derive(Subcommand, Debug)]
+enum Subcommands {
+    Compare(CompareOptions),
+    Load(LoadOptions),
+    /// Serve fixed replies as fast as hyper can: what any HTTP server on this machine is bounded by
+    Bare {
+        #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+        listen: SocketAddr,
+        /// Size of each message body in the reply to a receive
+        #[arg(long, default_value_t = 1024)]
+        body_bytes: usize,
+    },
+    /// Measure how long the disk takes to make an append durable (pwrite and fdatasync, in a file filled before)
+    Sync {
+        /// A directory on the disk in question
+        directory: PathBuf,
+        #[arg(long, default_value_t = 1000)]
+        appends: usize,
+    },
+}
+
+/// Start each server in turn, let all do the same work, print ratios, and write them as JSON
+///
+/// Workloads: start and idle memory; SendMessage; SendMessageBatch of ten; draining those; send + receive + delete in
+/// tens; SendMessage at a fixed rate; long polls that wait. Peers are installed from PyPI and npm the first time; what
+/// cannot be installed is skipped.
+#[derive(Args, Debug)]
+struct CompareOptions {
+    /// Which servers, in this order [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    targets: Vec<Name>,
+    /// Times that every server gets its turn; the median counts
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Measured time of each workload, in seconds
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Time before each measurement, in seconds
+    #[arg(long, default_value_t = 1.0)]
+    warm_up: f64,
+    #[command(flatten)]
+    shape: Shape,
+    /// Messages a second in the open loop
+    #[arg(long, default_value_t = 2000.0)]
+    paced_rate: f64,
+    /// Long polls that wait at a time. Fewer where the limit of open files is lower; at most 1,000 for peers
+    #[arg(long, default_value_t = 10_000)]
+    polls: usize,
+    /// Where the JSON goes [default: bench-results/compare-<date>.json]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The server's program [default: posthouse beside this program]
+    #[arg(long)]
+    posthouse: Option<PathBuf>,
+    /// Where Posthouse's data goes while it is measured: its disk is what fsync waits for [default: target/bench-data]
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Skip peers that are not installed yet
+    #[arg(long)]
+    no_install: bool,
+}
+
+/// Put load on any server that speaks SQS, and print what it did
+///
+/// Example: posthouse-bench load 127.0.0.1:4566 --mix life-cycle --batch 10 --connections 64 --seconds 10
+#[derive(Args, Debug)]
+struct LoadOptions {
+    /// Where the server listens, without TLS: HOST:PORT or http://HOST:PORT
+    server: String,
+    /// What each connection does, round after round
+    #[arg(long, value_enum, default_value = "send")]
+    mix: Mix,
+    /// Keep so many long polls waiting instead, and measure the server (needs --pid)
+    #[arg(long, value_name = "COUNT", requires = "pid", conflicts_with = "mix")]
+    idle_polls: Option<usize>,
+    /// Rounds a second over all connections (open loop), with latency counted from when each was due
+    /// [default: as fast as replies come]
+    #[arg(long)]
+    rate: Option<f64>,
+    /// Messages per request, 1 to 10
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=10))]
+    batch: u8,
+    /// Measured time, in seconds
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Time before that, in seconds
+    #[arg(long, default_value_t = 1.0)]
+    warm_up: f64,
+    /// End after so many rounds, if that is sooner
+    #[arg(long)]
+    rounds: Option<u64>,
+    #[command(flatten)]
+    shape: Shape,
+    /// Made if it isn't there, and kept
+    #[arg(long, default_value = "bench")]
+    queue: String,
+    #[arg(long, value_enum, default_value = "json")]
+    wire: Wire,
+    #[arg(long, default_value = "us-east-1")]
+    region: String,
+    /// Access key in the made-up signature
+    #[arg(long, default_value = "test")]
+    access_key: String,
+    /// The server's process id, to measure its CPU time and memory
+    #[arg(long)]
+    pid: Option<u32>,
+}
+
+/// What load of any kind is made of.
+#[derive(Args, Clone, Copy, Debug)]
+struct Shape {
+    /// Connections, each with one request at a time
+    #[arg(long, default_value_t = 64, value_parser = at_least_one)]
+    connections: usize,
+    /// Threads of the load generator
+    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    threads: usize,
+    /// Size of each message body
+    #[arg(long, default_value_t = 1024, value_parser = at_least_one)]
+    body_bytes: usize,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|error| format!("{error}"))?;
+    if count == 0 { Err("must be at least 1".to_owned()) } else { Ok(count) }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    match Cli::parse().command {
+        Subcommands::Compare(options) => compare(options),
+        Subcommands::Load(options) => load(&options),
+        Subcommands::Bare { listen, body_bytes } => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(bare::serve(listen, body_bytes)).map_err(Into::into)
+        }
+        Subcommands::Sync { directory, appends } => {
+            for sync::SyncLatency { append_bytes, milliseconds } in sync::measure(&directory, appends)? {
+                println!("append of {append_bytes:>6} bytes and fdatasync, ms: {}", percentiles(milliseconds));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn compare(options: CompareOptions) -> Result<(), Box<dyn Error>> {
+    let program = std::env::current_exe()?;
+    let release = program.parent().ok_or("our own program has no directory")?;
+    let build = release.parent().ok_or("our own program has no build directory")?;
+    let places = Places {
+        posthouse: options.posthouse.unwrap_or_else(|| release.join("posthouse")),
+        peers: build.join("bench-peers"),
+        scratch: options.data.unwrap_or_else(|| build.join("bench-data")),
+        may_install: !options.no_install,
+    };
+    let settings = compare::Settings {
+        names: if options.targets.is_empty() { Name::ALL.to_vec() } else { options.targets },
+        rounds: options.rounds,
+        warm_up: Duration::from_secs_f64(options.warm_up),
+        duration: Duration::from_secs_f64(options.seconds),
+        connections: options.shape.connections,
+        threads: options.shape.threads,
+        body_bytes: options.shape.body_bytes,
+        paced_per_second: options.paced_rate,
+        polls: options.polls,
+        polls_duration: Duration::from_secs(8),
+    };
+    let report = compare::compare(&settings, &places)?;
+    print!("{}", report.tables(compare::WORKLOADS));
+    let out = options.out.unwrap_or_else(|| {
+        let date = report.at.replace([':', '-'], "");
+        Path::new("bench-results").join(format!("compare-{date}.json"))
+    });
+    if let Some(directory) = out.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    std::fs::write(&out, serde_json::to_string_pretty(&report)?)?;
+    println!("\nwritten to {}", out.display());
+    Ok(())
+}
+
+fn load(options: &LoadOptions) -> Result<(), Box<dyn Error>> {
+    let host = options.server.trim_start_matches("http://").trim_end_matches('/');
+    let address = host.to_socket_addrs()?.next().ok_or_else(|| format!("{host} has no address"))?;
+    let encoder = Encoder::new(options.wire, host, &options.access_key, &options.region);
+    let queue_url = load::create_queue(address, &encoder, &options.queue)?;
+    let duration = Duration::from_secs_f64(options.seconds);
+    process::open_files_max();
+    if let Some((polls, pid)) = options.idle_polls.zip(options.pid) {
+        let idle = load::idle_polls(address, &encoder, &queue_url, polls, duration, pid)?;
+        let (cpu, seconds) = (idle.server_cpu.as_secs_f64(), idle.elapsed.as_secs_f64());
+        let mebibytes = idle.memory.resident_bytes / 1024 / 1024;
+        println!("{polls} long polls for {seconds:.1} s: {cpu:.2} s of CPU, {mebibytes} MiB resident");
+        println!("ended early: {}", idle.ended_early);
+        return Ok(());
+    }
+    let plan = Plan {
+        address,
+        encoder,
+        queue_url,
+        mix: options.mix,
+        pace: options.rate.map_or(Pace::Closed, |rounds_per_second| Pace::Open { rounds_per_second }),
+        connections: options.shape.connections,
+        threads: options.shape.threads,
+        batch: usize::from(options.batch),
+        body_bytes: options.shape.body_bytes,
+        warm_up: Duration::from_secs_f64(options.warm_up),
+        duration,
+        rounds_max: options.rounds,
+        server_pid: options.pid,
+    };
+    print_outcome(&load::run(&plan)?, options.pid)
+}
+
+fn print_outcome(outcome: &load::Outcome, pid: Option<u32>) -> Result<(), Box<dyn Error>> {
+    let tally = &outcome.tally;
+    println!(
+        "{:.0} requests/s, {:.0} messages/s over {:.2} s",
+        outcome.requests_per_second(),
+        outcome.messages_per_second(),
+        outcome.elapsed.as_secs_f64()
+    );
+    println!(
+        "sent {}, received {}, deleted {}; receives that found nothing: {}",
+        tally.sent, tally.received, tally.deleted, tally.receives_empty
+    );
+    println!("latency, ms: {}", percentiles(tally.latencies.percentiles()));
+    println!("generator: {:.1} µs of CPU per request", outcome.generator_cpu_microseconds_per_request());
+    if let Some(pid) = pid {
+        let memory = process::memory(pid)?;
+        println!(
+            "server: {:.1} µs of CPU per request, {:.2} per message; {} MiB resident, {} MiB at most",
+            outcome.server_cpu_microseconds_per_request().unwrap_or(f64::NAN),
+            outcome.server_cpu_microseconds_per_message().unwrap_or(f64::NAN),
+            memory.resident_bytes / 1024 / 1024,
+            memory.resident_bytes_peak / 1024 / 1024
+        );
+    }
+    for (kind, count) in &tally.errors {
+        println!("error: {count} × {kind}");
+    }
+    Ok(())
+}
+
+fn percentiles(Percentiles { p50, p90, p99, p99_9, max }: Percentiles) -> String {
+    format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p99_9:.3}, max {max:.3}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}
