@@ -89,6 +89,18 @@ pub const TAG_VALUE_CHARS_MAX: usize = 256;
 /// Source: SQS Developer Guide, Policy quotas.
 pub const POLICY_BYTES_MAX: usize = 8_192;
 
+/// Longest id, ARN or alias of a key, in characters.
+///
+/// Source: KMS API Reference, `KeyId`.
+pub const KMS_KEY_ID_CHARS_MAX: usize = 2_048;
+
+/// How long a data key may be reused, in seconds (a minute to a day; five minutes where nothing is set).
+///
+/// Source: SetQueueAttributes, `KmsDataKeyReusePeriodSeconds`.
+pub const KMS_REUSE_SECONDS_MIN: u32 = 60;
+pub const KMS_REUSE_SECONDS_MAX: u32 = 86_400;
+pub const KMS_REUSE_SECONDS_DEFAULT: u32 = 300;
+
 /// Most queues on a page of ListQueues.
 ///
 /// Source: ListQueues, `MaxResults`.

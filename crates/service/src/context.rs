@@ -1,0 +1,69 @@
+//! What every operation is given.
+
+use crate::errors;
+use api::{Error, Resource};
+use auth::Caller;
+use engine::Engine;
+use model::{QueueAddress, QueueKey};
+use shard::{Answer, Command, QueueFacts, Rules};
+use std::sync::Arc;
+
+/// The circumstances of one call.
+#[derive(Clone)]
+pub struct Context {
+    pub engine: Engine,
+    pub caller: Caller,
+    /// What queue URLs in the reply start with: `http://localhost:4566`
+    pub base_url: String,
+    /// The rules that the engine's shard follows. Some of AWS's texts name them.
+    pub rules: Arc<Rules>,
+}
+
+impl Context {
+    /// The queue that a request's `QueueUrl` names. What the URL doesn't say is the caller's own.
+    ///
+    /// Errors: [`api::ErrorKind::MissingParameter`]; [`api::ErrorKind::InvalidAddress`] for what can't name a queue.
+    pub(crate) fn queue(&self, url: Option<&str>) -> Result<QueueKey, Error> {
+        let url = url.filter(|url| !url.is_empty()).ok_or_else(|| errors::missing("QueueUrl"))?;
+        let address = QueueAddress::parse(url).ok_or_else(|| errors::invalid_address(url))?;
+        Ok(QueueKey {
+            account: address.account.unwrap_or_else(|| self.caller.account.clone()),
+            region: address.region.unwrap_or_else(|| self.caller.region.clone()),
+            name: address.name,
+        })
+    }
+
+    /// The URL by which the client reaches a queue.
+    pub(crate) fn queue_url(&self, queue: &QueueKey) -> String {
+        format!("{}/{}/{}", self.base_url, queue.account, queue.name)
+    }
+
+    /// The ARN of what an operation acts on.
+    ///
+    /// Errors: as [`Self::queue`].
+    pub(crate) fn arn(&self, resource: &Resource<'_>) -> Result<String, Error> {
+        let Caller { account, region, .. } = &self.caller;
+        match resource {
+            Resource::QueueUrl(url) => Ok(self.queue(*url)?.arn()),
+            Resource::QueueName { name, account: owner } => {
+                let name = name.ok_or_else(|| errors::missing("QueueName"))?;
+                let owner = owner.unwrap_or(account.as_str());
+                Ok(format!("arn:aws:sqs:{region}:{owner}:{name}"))
+            }
+            Resource::AllQueues => Ok(format!("arn:aws:sqs:{region}:{account}:*")),
+        }
+    }
+
+    /// Asks the engine something about `queue`.
+    pub(crate) async fn ask(&self, queue: &QueueKey, command: Command) -> Result<Answer, Error> {
+        self.engine.ask(command).await.map_err(|error| errors::asked(error, queue, &self.rules))
+    }
+
+    /// All that can be said of `queue`.
+    pub(crate) async fn describe(&self, queue: &QueueKey) -> Result<Box<QueueFacts>, Error> {
+        match self.ask(queue, Command::Describe { queue: queue.clone() }).await? {
+            Answer::Queue(facts) => Ok(facts),
+            _ => unreachable!("a shard describes a queue by its facts"),
+        }
+    }
+}
