@@ -40,7 +40,7 @@ pub trait Disk: Send + Sync + 'static {
     /// Creates an empty file, readable by its owner only. One that has this name already is emptied.
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>>;
 
-    /// Opens an existing file for reading and writing.
+    /// Opens an existing file for reading, and for writing where that is permitted.
     fn open(&self, path: &Path) -> io::Result<Box<dyn File>>;
 
     /// Gives a file another name, replacing what had that name, at one stroke.

@@ -18,18 +18,25 @@
 //! or a power cut. A record whose append did not return is there whole or not at all. After a write or sync has failed
 //! nobody knows what the disk holds, so nothing is tried again: the journal says why and stops.
 
+mod block_file;
+mod dump;
 mod error;
 mod journal;
+mod pages;
 mod record;
 mod scan;
 mod segment;
+mod snapshots;
 mod spares;
 
 use std::fmt;
 
+pub use dump::{Content, DumpError, cut, dump};
 pub use error::{AppendError, Corruption, DiskError, FileError, ReadError, Remedy, ReplayError};
 pub use journal::{Journal, Opened, Options, SegmentInfo, SyncMode, TornTail, Trimmed};
+pub use pages::{PageError, PageStore};
 pub use record::RECORD_HEADER_BYTES;
+pub use snapshots::{Snapshot, SnapshotStore};
 
 /// A byte's position in the endless stream of records; a record's LSN is the position of its header.
 ///

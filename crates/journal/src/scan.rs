@@ -162,7 +162,7 @@ pub(crate) fn find_tail(segment: &Segment) -> Result<Tail, FileError> {
 }
 
 /// The headers of records that begin at or after `from`, whether their payloads are whole or not.
-fn later_headers(segment: &Segment, from: u64, limit: u64) -> Result<Vec<RecordHeader>, DiskError> {
+pub(crate) fn later_headers(segment: &Segment, from: u64, limit: u64) -> Result<Vec<RecordHeader>, DiskError> {
     let mut found = Vec::new();
     let mut bytes = vec![0; ZEROS.len()];
     let mut start = from;

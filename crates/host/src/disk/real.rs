@@ -45,7 +45,13 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(RealFile(fs::OpenOptions::new().read(true).write(true).open(path)?)))
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        match fs::OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+                Ok(Box::new(RealFile(fs::File::open(path)?)))
+            }
+            file => Ok(Box::new(RealFile(file?))),
+        }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
