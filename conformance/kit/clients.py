@@ -34,7 +34,7 @@ def client(endpoint, protocol="json", region=REGION, access_key="test", config=C
         aws_secret_access_key="test",
         config=config,
     )
-    assert made.meta.service_model.protocol_name == protocol
+    assert made.meta.service_model.metadata["protocol"] == protocol
     made.protocol = protocol
     return made
 

@@ -201,19 +201,19 @@ class TestMessageAttributes:
         sqs.send_message(QueueUrl=queue, MessageBody="x", MessageAttributes=eleven)
 
     @pytest.mark.parametrize(
-        "name",
+        "key",
         ["", ".a", "a.", "a..b", "a b", "ä", "a/b", "a" * 257, "AWS.x", "aws.x", "Amazon.x", "AMAZON.x"],
     )
-    def test_SMSG_03_bad_names(self, sqs, queue, name):
-        refusal = refused(sqs.send_message, QueueUrl=queue, MessageBody="x", MessageAttributes={name: text("v")})
+    def test_SMSG_03_bad_names(self, sqs, queue, key):
+        refusal = refused(sqs.send_message, QueueUrl=queue, MessageBody="x", MessageAttributes={key: text("v")})
         assert refusal.code in ("InvalidParameterValue", "MissingParameter")
         assert refusal.status == 400
         assert counts(sqs, queue) == (0, 0, 0)
 
-    @pytest.mark.parametrize("name", ["a", "a.b", "A-b_c.9", "a" * 256, "awsx", "AWSTraceHeader", "amazon"])
-    def test_SMSG_03_good_names(self, sqs, queue, name):
-        sqs.send_message(QueueUrl=queue, MessageBody="x", MessageAttributes={name: text("v")})
-        assert set(receive_one(sqs, queue, names=["All"])["MessageAttributes"]) == {name}
+    @pytest.mark.parametrize("key", ["a", "a.b", "A-b_c.9", "a" * 256, "awsx", "AWSTraceHeader", "amazon"])
+    def test_SMSG_03_good_names(self, sqs, queue, key):
+        sqs.send_message(QueueUrl=queue, MessageBody="x", MessageAttributes={key: text("v")})
+        assert set(receive_one(sqs, queue, names=["All"])["MessageAttributes"]) == {key}
 
     def test_SMSG_03_names_are_case_sensitive(self, sqs, queue):
         given = {"key": text("lower"), "KEY": text("upper")}
