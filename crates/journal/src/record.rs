@@ -17,10 +17,14 @@ pub const RECORD_HEADER_BYTES: u64 = 24;
 
 pub(crate) const HEADER: usize = RECORD_HEADER_BYTES as usize;
 
-/// Flag: when this was written, every earlier byte of the journal was known to be safe on disk.
+/// When this was written, every earlier byte of the journal was known to be safe on disk.
 ///
 /// It turns a later record into a witness: if one before it is broken, that one wasn't torn but damaged.
-const FLAG_EARLIER_ARE_SAFE: u32 = 1;
+///
+/// Both values have many bits set. The flags end the header, so a header that was torn at a sector's edge lacks them, and
+/// must not look like one in which a single bit was flipped.
+const EARLIER_ARE_SAFE: u32 = 0x5afe_a5a5;
+const EARLIER_MAY_BE_UNSAFE: u32 = 0xa501_5a5a;
 
 /// The header of a record, without the checks that only matter on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +41,7 @@ impl RecordHeader {
         bytes[4..8].copy_from_slice(&self.payload_check.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.lsn.0.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.payload_bytes.to_le_bytes());
-        let flags = if self.earlier_are_safe { FLAG_EARLIER_ARE_SAFE } else { 0 };
+        let flags = if self.earlier_are_safe { EARLIER_ARE_SAFE } else { EARLIER_MAY_BE_UNSAFE };
         bytes[20..24].copy_from_slice(&flags.to_le_bytes());
         let check = header_check(identity, &bytes);
         bytes[0..4].copy_from_slice(&check.to_le_bytes());
@@ -49,16 +53,12 @@ impl RecordHeader {
         if u64_at(bytes, 8) != lsn.0 || u32_at(bytes, 0) != header_check(identity, bytes) {
             return None;
         }
-        let flags = u32_at(bytes, 20);
-        if flags & !FLAG_EARLIER_ARE_SAFE != 0 {
-            return None;
-        }
-        Some(Self {
-            lsn,
-            payload_bytes: u32_at(bytes, 16),
-            payload_check: u32_at(bytes, 4),
-            earlier_are_safe: flags == FLAG_EARLIER_ARE_SAFE,
-        })
+        let earlier_are_safe = match u32_at(bytes, 20) {
+            EARLIER_ARE_SAFE => true,
+            EARLIER_MAY_BE_UNSAFE => false,
+            _ => return None,
+        };
+        Some(Self { lsn, payload_bytes: u32_at(bytes, 16), payload_check: u32_at(bytes, 4), earlier_are_safe })
     }
 
     /// Where the next record begins.

@@ -72,6 +72,10 @@ impl Shard {
         self.at
     }
 
+    pub fn queue_count(&self) -> usize {
+        self.queues.len()
+    }
+
     /// Whether a queue still exists.
     pub fn has_queue(&self, queue: QueueId) -> bool {
         self.queues.contains_key(&queue)

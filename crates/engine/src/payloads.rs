@@ -1,0 +1,70 @@
+//! Finds the bytes of a message: in memory while it is young, else in the journal or a page.
+//!
+//! Messages die young, so most are received while their batch is still here. Whole batches are kept, the newest ones, up
+//! to a number of bytes; nothing is counted or moved for a single message.
+
+use crate::store::Store;
+use bytes::Bytes;
+use shard::PayloadAt;
+use std::collections::VecDeque;
+use std::sync::{Arc, RwLock};
+
+pub(crate) struct Payloads {
+    young: RwLock<Young>,
+    young_bytes_max: usize,
+    /// Nothing while everything is held in memory.
+    store: Option<Arc<dyn Store>>,
+}
+
+/// The latest batches, oldest first.
+#[derive(Default)]
+struct Young {
+    batches: VecDeque<(u64, Bytes)>,
+    bytes: usize,
+}
+
+impl Payloads {
+    pub fn new(store: Option<Arc<dyn Store>>, young_bytes_max: usize) -> Self {
+        Self { young: RwLock::default(), young_bytes_max, store }
+    }
+
+    /// Keeps a batch that starts at `position`, as long as there is room.
+    pub fn keep(&self, position: u64, entries: Bytes) {
+        let mut young = self.young.write().expect("nothing panics while it holds this lock");
+        young.bytes += entries.len();
+        young.batches.push_back((position, entries));
+        while young.bytes > self.young_bytes_max && young.batches.len() > 1 {
+            let (_, oldest) = young.batches.pop_front().expect("there are two");
+            young.bytes -= oldest.len();
+        }
+    }
+
+    /// The payload, if it is in memory.
+    pub fn young(&self, at: &PayloadAt) -> Option<Bytes> {
+        match at {
+            PayloadAt::Held(bytes) => Some(Bytes::from_owner(bytes.clone())),
+            PayloadAt::Page { .. } => None,
+            PayloadAt::Journal { position, bytes } => {
+                let young = self.young.read().expect("nothing panics while it holds this lock");
+                let after = young.batches.partition_point(|(start, _)| start <= position);
+                let (start, batch) = young.batches.get(after.checked_sub(1)?)?;
+                let from = usize::try_from(position - start).ok()?;
+                let to = from.checked_add(*bytes as usize)?;
+                (to <= batch.len()).then(|| batch.slice(from..to))
+            }
+        }
+    }
+
+    /// The payload, wherever it is. May wait for the disk.
+    pub fn read(&self, at: &PayloadAt) -> Result<Bytes, String> {
+        if let Some(bytes) = self.young(at) {
+            return Ok(bytes);
+        }
+        let store = self.store.as_ref().ok_or("nothing is kept on disk")?;
+        match at {
+            PayloadAt::Held(_) => unreachable!("what is held is in memory"),
+            PayloadAt::Journal { position, bytes } => store.read(*position, *bytes),
+            PayloadAt::Page { page, offset, bytes } => store.read_page(*page, *offset, *bytes),
+        }
+    }
+}
