@@ -166,13 +166,25 @@ impl Call {
     /// operation can say what it misses.
     ///
     /// Errors: [`ErrorKind::Serialization`] where the body isn't what the protocol says it is, or a member has another
-    /// type than AWS gives it.
+    /// type than AWS gives it; [`ErrorKind::InvalidParameterValue`] for a request of more than 10,000 members.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         match &self.members {
             Members::Json(body) => json::decode(body),
             Members::Form { uri, body } => query::decode(&self.operation, uri, body),
         }
     }
+}
+
+/// Most members, items of lists and parameters in one request.
+///
+/// Chosen: a full batch with all attributes has fewer than 500, and each costs far more memory than the few bytes that
+/// it takes to write one.
+pub(crate) const MEMBERS_MAX: usize = 10_000;
+
+pub(crate) fn too_many_members() -> Error {
+    let message =
+        format!("One or more parameters are invalid. Reason: The request has more than {MEMBERS_MAX} members.");
+    Error::new(ErrorKind::InvalidParameterValue, message)
 }
 
 /// What a client said, short enough to be said back.

@@ -1,6 +1,6 @@
 //! AWS JSON 1.0: one object there, one object back.
 
-use crate::call::clipped;
+use crate::call::{MEMBERS_MAX, clipped, too_many_members};
 use api::{Error, ErrorKind};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -10,12 +10,35 @@ use serde::{Serialize, Serializer};
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     // Chosen: no body at all is an object without members. The operation then names what it misses.
     let body = if body.is_empty() { b"{}" } else { body };
+    if has_too_many_members(body) {
+        return Err(too_many_members());
+    }
     serde_json::from_slice(body).map_err(|error| {
         // serde_json quotes what it found, which may be as long as the request.
         let reason = error.to_string();
         let message = format!("The request body is not the JSON that this operation takes: {}", clipped(&reason));
         Error::new(ErrorKind::Serialization, message)
     })
+}
+
+/// Counts the commas that are not in strings, of which there is one between any two members or items.
+fn has_too_many_members(body: &[u8]) -> bool {
+    // Each takes two bytes or more, so that hardly any request is looked through at all.
+    if body.len() <= MEMBERS_MAX * 2 || body.iter().filter(|&&byte| byte == b',').count() < MEMBERS_MAX {
+        return false;
+    }
+    let (mut commas, mut in_string) = (0, false);
+    let mut bytes = body.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            // What is escaped, a quotation mark perhaps, ends nothing.
+            b'\\' if in_string => _ = bytes.next(),
+            b',' if !in_string => commas += 1,
+            _ => {}
+        }
+    }
+    commas >= MEMBERS_MAX
 }
 
 /// Writes a reply.

@@ -173,14 +173,28 @@ fn parameters_that_are_not_what_they_should_be() {
 /// Nothing is ever allocated by the number that a client writes, and nothing takes longer than its length warrants.
 #[test]
 fn requests_that_are_all_bulk() {
-    let entries = |count: usize| {
-        let attributes: Vec<_> =
-            (0..count).map(|n| format!(r#""a{n}":{{"DataType":"String","StringValue":"v"}}"#)).collect();
-        format!(r#"{{"MessageAttributes":{{{}}}}}"#, attributes.join(","))
+    let attributes = |count: usize| {
+        let attributes: Vec<_> = (0..count).map(|n| format!(r#""a{n}":{{}}"#)).collect();
+        let request = format!(r#"{{"MessageAttributes":{{{}}}}}"#, attributes.join(","));
+        let request = json_call("SendMessage", request).decode::<SendMessage>();
+        request.map(|request| request.message_attributes.map(|attributes| attributes.len()))
     };
-    let request = json_call("SendMessage", entries(100_000)).decode::<SendMessage>().expect("it is only long");
-    assert_eq!(request.message_attributes.map(|attributes| attributes.len()), Some(100_000));
+    let too_many = Error::new(
+        ErrorKind::InvalidParameterValue,
+        "One or more parameters are invalid. Reason: The request has more than 10000 members.",
+    );
+    assert_eq!(attributes(10_000), Ok(Some(10_000)));
+    assert_eq!(attributes(10_001), Err(too_many.clone()));
+    assert_eq!(attributes(200_000), Err(too_many.clone()));
+    let entries = format!(r#"{{"Entries":[{}]}}"#, vec!["{}"; 2_000_000].join(","));
+    assert_eq!(json_call("SendMessageBatch", entries).decode::<SendMessageBatch>(), Err(too_many.clone()));
+    // Commas in a message are no members, whatever is quoted there.
+    let body = r#"a,\\\",b"#.repeat(10_000);
+    let request = json_call("SendMessage", format!(r#"{{"MessageBody":"{body}"}}"#)).decode::<SendMessage>();
+    assert_eq!(request.map(|request| request.message_body.map(|body| body.len())), Ok(Some(60_000)));
 
+    let names: Vec<_> = (0..200_000).map(|n| format!("MessageAttribute.{n}.Name=a")).collect();
+    assert_eq!(query_call("SendMessage", &names.join("&")).decode::<SendMessage>(), Err(too_many));
     let long_names: Vec<_> = (0..9_000).map(|n| format!("{}{n}=v", "a.".repeat(400))).collect();
     assert_eq!(query_call("SendMessage", &long_names.join("&")).decode(), Ok(SendMessage::default()));
     let huge = "SendMessageBatchRequestEntry.18446744073709551616.Id=a&SendMessageBatchRequestEntry.4000000000.Id=b";

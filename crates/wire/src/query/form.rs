@@ -3,15 +3,10 @@
 //! Decoding is strict. Half an escape, or bytes that are no UTF-8, could only be guessed at, and a message that was
 //! guessed at is worse than an error.
 
-use crate::call::clipped;
+use crate::call::{MEMBERS_MAX, clipped, too_many_members};
 use api::{Error, ErrorKind};
 use http::Uri;
 use std::borrow::Cow;
-
-/// Most parameters of one request.
-///
-/// Chosen: a full batch with all attributes has fewer than 500, and a parameter costs more memory than its text.
-pub const PARAMETERS_MAX: usize = 10_000;
 
 /// A name and a value as the client meant them.
 #[derive(Debug)]
@@ -59,14 +54,13 @@ pub fn pairs<'a>(uri: &'a Uri, body: &'a [u8]) -> impl Iterator<Item = Pair<'a>>
 
 /// All parameters, unescaped. Those without an escape are not copied.
 ///
-/// Errors: [`ErrorKind::Serialization`] for a bad escape, for text that is no UTF-8, and for more than
-/// [`PARAMETERS_MAX`].
+/// Errors: [`ErrorKind::Serialization`] for a bad escape and for text that is no UTF-8;
+/// [`ErrorKind::InvalidParameterValue`] for more than [`MEMBERS_MAX`] of them.
 pub fn parameters<'a>(uri: &'a Uri, body: &'a [u8]) -> Result<Vec<Parameter<'a>>, Error> {
     let mut parameters = Vec::new();
     for pair in pairs(uri, body) {
-        if parameters.len() == PARAMETERS_MAX {
-            let message = format!("The request has more than {PARAMETERS_MAX} parameters.");
-            return Err(Error::new(ErrorKind::Serialization, message));
+        if parameters.len() == MEMBERS_MAX {
+            return Err(too_many_members());
         }
         parameters.push(Parameter { key: pair.key()?, value: pair.value()? });
     }
@@ -139,9 +133,10 @@ mod tests {
 
     #[test]
     fn parameters_are_bounded() {
-        let all = vec!["a"; PARAMETERS_MAX].join("&");
-        assert_eq!(parameters(&Uri::from_static("/"), all.as_bytes()).map(|all| all.len()), Ok(PARAMETERS_MAX));
-        check(&format!("{all}&a"), Err("The request has more than 10000 parameters."));
+        let count = |form: &str| parameters(&Uri::from_static("/"), form.as_bytes()).map(|all| all.len());
+        let all = vec!["a"; MEMBERS_MAX].join("&");
+        assert_eq!(count(&all), Ok(MEMBERS_MAX));
+        assert_eq!(count(&format!("{all}&a")), Err(too_many_members()));
     }
 
     #[test]
