@@ -5,7 +5,7 @@ use api::{Error, Resource};
 use auth::Caller;
 use engine::Engine;
 use model::{QueueAddress, QueueKey};
-use shard::{Answer, Command, QueueFacts, Rules};
+use shard::{Answer, Command, NewMessage, QueueFacts, Receipt, ReceiptError, Rules, SendError, Sent};
 use std::sync::Arc;
 
 /// The circumstances of one call.
@@ -66,4 +66,39 @@ impl Context {
             _ => unreachable!("a shard describes a queue by its facts"),
         }
     }
+
+    /// Sends to `queue`, and gives the outcome of each message in order.
+    pub(crate) async fn send(
+        &self,
+        queue: &QueueKey,
+        messages: Vec<NewMessage>,
+    ) -> Result<Vec<Result<Sent, SendError>>, Error> {
+        match self.ask(queue, Command::Send { queue: queue.clone(), messages }).await? {
+            Answer::Sent(outcomes) => Ok(outcomes),
+            _ => unreachable!("a shard answers a send with what was sent"),
+        }
+    }
+
+    /// Deletes from `queue`, and gives the outcome of each receipt in order.
+    pub(crate) async fn delete(&self, queue: &QueueKey, receipts: Vec<Receipt>) -> Result<Outcomes, Error> {
+        self.outcomes(queue, Command::Delete { queue: queue.clone(), receipts }).await
+    }
+
+    /// Hides messages of `queue` for so many seconds each, and gives the outcome of each receipt in order.
+    pub(crate) async fn change_visibility(
+        &self,
+        queue: &QueueKey,
+        receipts: Vec<(Receipt, u32)>,
+    ) -> Result<Outcomes, Error> {
+        self.outcomes(queue, Command::ChangeVisibility { queue: queue.clone(), receipts }).await
+    }
+
+    async fn outcomes(&self, queue: &QueueKey, command: Command) -> Result<Outcomes, Error> {
+        match self.ask(queue, command).await? {
+            Answer::Outcomes(outcomes) => Ok(outcomes.into_iter()),
+            _ => unreachable!("a shard answers receipts with outcomes"),
+        }
+    }
 }
+
+type Outcomes = std::vec::IntoIter<Result<(), ReceiptError>>;

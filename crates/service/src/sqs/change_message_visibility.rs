@@ -5,18 +5,15 @@ use crate::{Context, Handle, errors};
 use api::Error;
 use api::sqs::{ChangeMessageVisibility, Done};
 use model::limits::VISIBILITY_TIMEOUT_SECONDS_MAX;
-use shard::{Answer, Command, Receipt};
+use shard::Receipt;
 
 impl Handle for ChangeMessageVisibility {
     async fn handle(self, context: &Context) -> Result<Done, Error> {
         let queue = context.queue(self.queue_url.as_deref())?;
         let handle = self.receipt_handle.as_deref();
         let (receipt, seconds) = checked(context, handle, self.visibility_timeout)?;
-        let command = Command::ChangeVisibility { queue: queue.clone(), receipts: vec![(receipt, seconds)] };
-        let Answer::Outcomes(outcomes) = context.ask(&queue, command).await? else {
-            unreachable!("a change of visibility is answered with its outcomes")
-        };
-        let outcome = outcomes.into_iter().next().expect("one outcome for one receipt");
+        let mut outcomes = context.change_visibility(&queue, vec![(receipt, seconds)]).await?;
+        let outcome = outcomes.next().expect("one outcome for one receipt");
         let refused = |error| errors::receipt_refused(error, handle.unwrap_or_default(), seconds);
         outcome.map(|()| Done {}).map_err(refused)
     }

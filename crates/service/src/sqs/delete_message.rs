@@ -4,18 +4,14 @@ use super::receipt;
 use crate::{Context, Handle, errors};
 use api::Error;
 use api::sqs::{DeleteMessage, Done};
-use shard::{Answer, Command, ReceiptError};
+use shard::ReceiptError;
 
 impl Handle for DeleteMessage {
     async fn handle(self, context: &Context) -> Result<Done, Error> {
         let queue = context.queue(self.queue_url.as_deref())?;
         let handle = self.receipt_handle.as_deref();
         let receipt = receipt::read(context, handle)?;
-        let command = Command::Delete { queue: queue.clone(), receipts: vec![receipt] };
-        let Answer::Outcomes(outcomes) = context.ask(&queue, command).await? else {
-            unreachable!("a delete is answered with its outcomes")
-        };
-        let outcome = outcomes.into_iter().next().expect("one outcome for one receipt");
+        let outcome = context.delete(&queue, vec![receipt]).await?.next().expect("one outcome for one receipt");
         outcome.or_else(|error| tolerate_gone(error, handle.unwrap_or_default())).map(|()| Done {})
     }
 }

@@ -5,7 +5,6 @@ use super::{batch, receipt};
 use crate::{Context, Handle};
 use api::Error;
 use api::sqs::{BatchReply, DeleteMessageBatch};
-use shard::{Answer, Command};
 
 impl Handle for DeleteMessageBatch {
     async fn handle(self, context: &Context) -> Result<BatchReply, Error> {
@@ -15,13 +14,7 @@ impl Handle for DeleteMessageBatch {
         let read = |handle: &Option<String>| receipt::read(context, handle.as_deref());
         let receipts: Vec<_> = entries.iter().map(|(_, entry)| read(&entry.receipt_handle)).collect();
         // Asked even if no receipt is left, so that a queue that doesn't exist fails the call.
-        let good = receipts.iter().flatten().copied().collect();
-        let command = Command::Delete { queue: queue.clone(), receipts: good };
-        let Answer::Outcomes(outcomes) = context.ask(&queue, command).await? else {
-            unreachable!("a delete is answered with its outcomes")
-        };
-
-        let mut outcomes = outcomes.into_iter();
+        let mut outcomes = context.delete(&queue, receipts.iter().flatten().copied().collect()).await?;
         Ok(batch::reply(entries.into_iter().zip(receipts).map(|((id, entry), receipt)| {
             let outcome = receipt.and_then(|_| {
                 let outcome = outcomes.next().expect("an outcome for every receipt");

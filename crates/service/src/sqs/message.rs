@@ -257,3 +257,262 @@ fn check_id(id: Option<&str>, parameter: &str) -> Result<(), Error> {
     let reason = format!("{parameter} can only include alphanumeric and punctuation characters. 1 to 128 in length.");
     Err(errors::invalid_value(id, parameter, &reason))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use api::ErrorKind::{self, *};
+    use bytes::Bytes;
+    use model::Blob;
+
+    fn plain() -> Draft {
+        Draft { body: Some("message".into()), ..Draft::default() }
+    }
+
+    fn text(data_type: &str, value: &str) -> MessageAttributeValue {
+        let (data_type, string_value) = (Some(data_type.into()), Some(value.into()));
+        MessageAttributeValue { data_type, string_value, ..Default::default() }
+    }
+
+    fn binary(data_type: &str, value: &'static [u8]) -> MessageAttributeValue {
+        let (data_type, binary_value) = (Some(data_type.into()), Some(Blob(Bytes::from_static(value))));
+        MessageAttributeValue { data_type, binary_value, ..Default::default() }
+    }
+
+    fn with(name: &str, value: MessageAttributeValue) -> Draft {
+        Draft { attributes: Some([(name.to_owned(), value)].into()), ..plain() }
+    }
+
+    fn check(draft: Draft) -> Result<Checked, Error> {
+        draft.check(MessageId::from_random([7; 16]), "AIDA", false)
+    }
+
+    fn refused(draft: Draft, kind: ErrorKind, message: &str) {
+        assert_eq!(check(draft).err(), Some(Error::new(kind, message)));
+    }
+
+    #[test]
+    fn a_message_is_stored_as_it_was_sent() {
+        let attributes = [
+            ("attr1".to_owned(), text("Number.int", "19.12")),
+            ("Foo".to_owned(), text("String", "Bar")),
+            ("raw".to_owned(), binary("Binary.png", b"\x00\xff")),
+        ];
+        let header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
+        let draft = Draft {
+            delay_seconds: Some(900),
+            attributes: Some(attributes.into()),
+            system_attributes: Some([("AWSTraceHeader".to_owned(), text("String", header))].into()),
+            group_id: Some("tenant-1".into()),
+            ..plain()
+        };
+        let checked = check(draft).expect("a message");
+        // "message" 7, attr1 5 + 10 + 5, Foo 3 + 6 + 3, raw 3 + 10 + 2
+        assert_eq!(checked.message.size_bytes, 7 + 20 + 12 + 15);
+        assert_eq!(checked.message.delay_seconds, Some(900));
+        assert_eq!(checked.md5_of_body, "78e731027d8fd50ed642340b7c9a63b3");
+        assert_eq!(checked.md5_of_system_attributes.as_deref(), Some("5ae4d5d7636402d80f4eb6d213245a88"));
+
+        let payload = Payload::decode(&checked.message.payload).expect("a payload");
+        let names: Vec<_> = payload.attributes.iter().map(|attribute| &*attribute.name).collect();
+        assert_eq!(names, ["Foo", "attr1", "raw"]);
+        assert_eq!(digest::of_attributes(&payload.attributes), checked.md5_of_attributes);
+        let expected = Payload {
+            id: MessageId::from_random([7; 16]),
+            body_md5: digest::of_body("message"),
+            sender_id: "AIDA".into(),
+            body: "message".into(),
+            attributes: payload.attributes.clone(),
+            trace_header: Some(header.into()),
+            message_group_id: Some("tenant-1".into()),
+        };
+        assert_eq!(payload, expected);
+    }
+
+    #[test]
+    fn digests_of_what_was_not_sent_are_absent() {
+        let checked = check(plain()).expect("a message");
+        assert_eq!((checked.md5_of_attributes, checked.md5_of_system_attributes), (None, None));
+    }
+
+    #[test]
+    fn bodies() {
+        for body in [None, Some(String::new())] {
+            refused(Draft { body, ..plain() }, MissingParameter, "The request must contain the parameter MessageBody.");
+        }
+        let long = |bytes| Draft { body: Some("x".repeat(bytes)), ..plain() };
+        assert!(check(long(MESSAGE_BYTES_MAX)).is_ok());
+        let too_long = "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes.";
+        refused(long(MESSAGE_BYTES_MAX + 1), InvalidParameterValue, too_long);
+        let mut draft = with("k", text("String", "x"));
+        draft.body = Some("x".repeat(MESSAGE_BYTES_MAX - 7));
+        refused(draft, InvalidParameterValue, too_long);
+
+        for body in ["A\u{7f}\u{85}Ã\u{2028}B", "\u{1f600}", "\t\r\n", "{\"S\":\"Box – reset\"}", "\u{fffd}"] {
+            assert!(check(Draft { body: Some(body.into()), ..plain() }).is_ok(), "{body:?}");
+        }
+        refused(
+            Draft { body: Some("a\u{1}".into()), ..plain() },
+            InvalidMessageContents,
+            "Invalid binary character '#x1' was found in the message body, the set of allowed characters is \
+             #x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF].",
+        );
+    }
+
+    #[test]
+    fn attribute_names() {
+        let name_256 = "n".repeat(256);
+        for good in ["a", "A-b_9.c", "AWSome", "amazon", "x.aws.y", &name_256] {
+            assert!(check(with(good, text("String", "x"))).is_ok(), "{good}");
+        }
+        let reserved = "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. \
+                        These strings are reserved for internal use.";
+        for (name, message) in [
+            ("", "The name of a message attribute can't be empty."),
+            (".a", "Invalid message attribute name starting with character '.' was found."),
+            ("a.", "Invalid message attribute name ending with character '.' was found."),
+            ("a..b", "Message attribute name can not have successive '.' character."),
+            (
+                "a^b",
+                "Invalid non-alphanumeric character '#x5E' was found in the message attribute name. \
+                 Can only include alphanumeric characters, hyphens, underscores, or dots.",
+            ),
+            (
+                "é",
+                "Invalid non-alphanumeric character '#xE9' was found in the message attribute name. \
+                 Can only include alphanumeric characters, hyphens, underscores, or dots.",
+            ),
+            ("AWS.x", reserved),
+            ("aws.x", reserved),
+            ("AMAZON.x", reserved),
+            (&"n".repeat(257), "Length of message attribute name must be less than 256 bytes."),
+        ] {
+            refused(with(name, text("String", "x")), InvalidParameterValue, message);
+        }
+    }
+
+    #[test]
+    fn attribute_types_and_values() {
+        let bad_type = |name: &str| {
+            format!(
+                "The message attribute '{name}' has an invalid message attribute type, \
+                 the set of supported type prefixes is Binary, Number, and String."
+            )
+        };
+        for data_type in ["string", "Foo", "Strings", "String\n", "String.é", ".String"] {
+            refused(with("Author", text(data_type, "A")), InvalidParameterValue, &bad_type("Author"));
+        }
+        assert!(check(with("n", text(&format!("String.{}", "l".repeat(249)), "1"))).is_ok());
+        let cases = [
+            (
+                text(&format!("String.{}", "l".repeat(250)), "1"),
+                "Length of message attribute type must be less than 256 bytes.",
+            ),
+            (text("", "A"), "The message attribute 'a' must contain a non-empty message attribute type."),
+            (text("String", ""), "Message (user) attribute 'a' must contain a non-empty value of type 'String'."),
+            (binary("Binary", b""), "Message (user) attribute 'a' must contain a non-empty value of type 'Binary'."),
+            (text("Number", "abc"), "Can't cast the value of message (user) attribute 'a' to a number."),
+            (text("Number.int", "1e127"), "Can't cast the value of message (user) attribute 'a' to a number."),
+            (binary("String", b"x"), "The message attribute 'a' with type 'String' must use field 'String'."),
+            (binary("Number", b"1"), "The message attribute 'a' with type 'Number' must use field 'String'."),
+            (text("Binary", "x"), "The message attribute 'a' with type 'Binary' must use field 'Binary'."),
+            (
+                text("String", "a\u{0}"),
+                "Invalid binary character '#x0' was found in the value of message attribute 'a', the set of allowed \
+                 characters is #x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF].",
+            ),
+            (
+                MessageAttributeValue { string_list_values: vec!["x".into()], ..text("String", "x") },
+                "The message attribute 'a' can't have list values: StringListValues and BinaryListValues are reserved.",
+            ),
+        ];
+        for (value, message) in cases {
+            refused(with("a", value), InvalidParameterValue, message);
+        }
+    }
+
+    #[test]
+    fn ten_attributes_at_most() {
+        let many = |count: usize| Draft {
+            attributes: Some((0..count).map(|n| (format!("a{n}"), text("String", "x"))).collect()),
+            ..plain()
+        };
+        assert!(check(many(10)).is_ok());
+        refused(many(11), InvalidParameterValue, "Number of message attributes [11] exceeds the allowed maximum [10].");
+    }
+
+    #[test]
+    fn the_trace_header_is_the_only_system_attribute() {
+        let with = |name: &str, value| Draft { system_attributes: Some([(name.to_owned(), value)].into()), ..plain() };
+        for good in ["Root=1-5759e988-bd862e3fe1be46a994272793", "Sampled=1; Root=1-1-2;Lineage=a:b"] {
+            assert!(check(with("AWSTraceHeader", text("String", good))).is_ok(), "{good}");
+        }
+        for draft in [
+            with("SenderId", text("String", "me")),
+            with("AWSTraceHeader", text("String", "")),
+            with("AWSTraceHeader", text("String", "nonsense")),
+            with("AWSTraceHeader", text("String", "Parent=1")),
+            with("AWSTraceHeader", text("Number", "1")),
+            with("AWSTraceHeader", text("String.x", "Root=1")),
+            with("AWSTraceHeader", binary("Binary", b"Root=1")),
+        ] {
+            assert_eq!(check(draft).err().map(|error| error.kind), Some(InvalidParameterValue));
+        }
+    }
+
+    #[test]
+    fn delays() {
+        let delayed = |seconds| Draft { delay_seconds: Some(seconds), ..plain() };
+        for good in [0, 900] {
+            assert!(check(delayed(good)).is_ok(), "{good}");
+        }
+        for bad in [-1, 901, i64::MAX] {
+            let message = format!(
+                "Value {bad} for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900."
+            );
+            refused(delayed(bad), InvalidParameterValue, &message);
+        }
+    }
+
+    /// Observed in recordings of 2025.
+    #[test]
+    fn group_and_deduplication_ids() {
+        let id_128 = "!".repeat(128);
+        for good in ["a", "tenant-1", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", &id_128] {
+            assert!(check(Draft { group_id: Some(good.into()), ..plain() }).is_ok(), "{good}");
+            refused(
+                Draft { deduplication_id: Some(good.into()), ..plain() },
+                InvalidParameterValue,
+                &format!(
+                    "Value {good} for parameter MessageDeduplicationId is invalid. Reason: \
+                     The request include parameter that is not valid for this queue type."
+                ),
+            );
+        }
+        let syntax = |id: &str, parameter: &str| {
+            format!(
+                "Value {id} for parameter {parameter} is invalid. Reason: {parameter} can only include alphanumeric and \
+                 punctuation characters. 1 to 128 in length."
+            )
+        };
+        for bad in ["", "group 123", &"a".repeat(129), "é", "a\n"] {
+            let (group_id, deduplication_id) = (Some(bad.to_owned()), Some(bad.to_owned()));
+            refused(Draft { group_id, ..plain() }, InvalidParameterValue, &syntax(bad, "MessageGroupId"));
+            refused(
+                Draft { deduplication_id, ..plain() },
+                InvalidParameterValue,
+                &syntax(bad, "MessageDeduplicationId"),
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_one_entry_of_a_batch_is_said_in_other_words() {
+        let draft = Draft { body: Some("x".repeat(MESSAGE_BYTES_MAX + 1)), ..plain() };
+        let error = draft.check(MessageId::from_random([7; 16]), "AIDA", true).err().expect("too long");
+        assert_eq!(
+            error.message,
+            "One or more parameters cannot be validated. Reason: Message must be shorter than 1048576 bytes."
+        );
+    }
+}

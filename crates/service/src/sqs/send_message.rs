@@ -5,7 +5,7 @@ use crate::{Context, Handle, errors};
 use api::Error;
 use api::sqs::{SendMessage, SendMessageReply};
 use model::MessageId;
-use shard::{Answer, Command, SendError};
+use shard::SendError;
 
 impl Handle for SendMessage {
     async fn handle(self, context: &Context) -> Result<SendMessageReply, Error> {
@@ -21,10 +21,7 @@ impl Handle for SendMessage {
         let id = MessageId::from_random(context.engine.random_16());
         let checked = draft.check(id, &context.caller.sender_id, false)?;
 
-        let command = Command::Send { queue: queue.clone(), messages: vec![checked.message] };
-        let Answer::Sent(outcomes) = context.ask(&queue, command).await? else {
-            unreachable!("a send is answered with what was sent")
-        };
+        let outcomes = context.send(&queue, vec![checked.message]).await?;
         match outcomes.into_iter().next().expect("one outcome for one message") {
             Ok(sent) => Ok(SendMessageReply {
                 md5_of_message_body: checked.md5_of_body,

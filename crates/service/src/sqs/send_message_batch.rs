@@ -7,7 +7,7 @@ use api::sqs::{SendMessageBatch, SendMessageBatchEntry, SendMessageBatchReply, S
 use api::{Error, ErrorKind};
 use model::MessageId;
 use model::limits::BATCH_BYTES_MAX;
-use shard::{Answer, Command, SendError, Sent};
+use shard::{SendError, Sent};
 
 impl Handle for SendMessageBatch {
     async fn handle(self, context: &Context) -> Result<SendMessageBatchReply, Error> {
@@ -32,10 +32,7 @@ impl Handle for SendMessageBatch {
         }
 
         // Asked even if nothing is left to send, so that a queue that doesn't exist fails the call.
-        let command = Command::Send { queue: queue.clone(), messages };
-        let Answer::Sent(outcomes) = context.ask(&queue, command).await? else {
-            unreachable!("a send is answered with what was sent")
-        };
+        let outcomes = context.send(&queue, messages).await?;
         for ((id, md5_of_message_body, md5_of_message_attributes, md5_of_message_system_attributes), outcome) in
             waiting.into_iter().zip(outcomes)
         {
