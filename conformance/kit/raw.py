@@ -109,8 +109,8 @@ class Connection:
         except ConnectionResetError:
             return True
 
-    def answer(self):
-        """Reads one answer, skipping 100 Continue."""
+    def answer(self, has_body=True):
+        """Reads one answer, skipping 100 Continue. That of a HEAD has no body, whatever its length."""
         while True:
             head = self._until(b"\r\n\r\n")
             lines = head.decode("latin-1").split("\r\n")
@@ -121,7 +121,9 @@ class Connection:
         for line in lines[1:]:
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
-        if headers.get("transfer-encoding", "").lower() == "chunked":
+        if not has_body:
+            body = b""
+        elif headers.get("transfer-encoding", "").lower() == "chunked":
             body = b""
             while size := int(self._until(b"\r\n").split(b";")[0], 16):
                 body += self._exactly(size)

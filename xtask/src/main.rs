@@ -1,1 +1,71 @@
-fn main() {}
+//! The project's chores: `cargo xtask test`, `cargo xtask check`, `cargo xtask bench`.
+
+mod count;
+mod install;
+mod run;
+mod test;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's chores")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install what the tests need and run all of them, cheap ones first
+    Test {
+        /// Run only these steps; may be given several times
+        #[arg(long, value_enum)]
+        only: Vec<test::Step>,
+    },
+    /// Formatting and lints only
+    Check,
+    /// Measure against a bare HTTP server and against peers from the package registries
+    Bench {
+        /// Passed on to `bench compare`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let passed = match Arguments::parse().chore {
+        Chore::Test { only } => test::run(&only),
+        Chore::Check => test::run(&[test::Step::Fmt, test::Step::Clippy]),
+        Chore::Bench { arguments } => bench(&arguments),
+    };
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn bench(arguments: &[String]) -> bool {
+    let build = cargo(&["build", "--release", "-p", "server"]);
+    let compare = [&["run", "--release", "-p", "bench", "--", "compare"], &*as_strs(arguments)].concat();
+    [build, cargo(&compare)].into_iter().all(|mut command| command.status().is_ok_and(|status| status.success()))
+}
+
+fn as_strs(texts: &[String]) -> Vec<&str> {
+    texts.iter().map(String::as_str).collect()
+}
+
+/// The top of the source tree.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("xtask runs where it was built")
+}
+
+/// Where cargo builds, and where the tests' own tools are installed.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// The cargo that runs us, at the top of the source tree.
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
