@@ -74,7 +74,9 @@ def make_queue(clients, name):
 
     def make(**attributes):
         index = next(made)
-        return clients["json"].create_queue(QueueName=f"{name}-{index}" if index else name, Attributes=attributes)["QueueUrl"]
+        return clients["json"].create_queue(QueueName=f"{name}-{index}" if index else name, Attributes=attributes)[
+            "QueueUrl"
+        ]
 
     return make
 

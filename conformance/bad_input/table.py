@@ -38,7 +38,11 @@ INVALID = expect(400, "InvalidParameterValueException", "InvalidParameterValue")
 # Fine to take as a bad value or as bad JSON.
 INVALID_OR_SERIALIZATION = expect(400, "InvalidParameterValueException", "SerializationException")
 NO_QUEUE = expect(
-    {400, 404}, "QueueDoesNotExist", "InvalidAddress", "InvalidParameterValueException", "MissingRequiredParameterException"
+    {400, 404},
+    "QueueDoesNotExist",
+    "InvalidAddress",
+    "InvalidParameterValueException",
+    "MissingRequiredParameterException",
 )
 TOO_LARGE = expect(413, hang_up=True)
 NOT_HTTP = expect({400, 411, 413, 414, 417, 431, 501, 505}, hang_up=True)
@@ -113,14 +117,26 @@ for name, body in {
     "UTF-16": '{"QueueUrl":"x"}'.encode("utf-16"),
     "only spaces": b"    ",
 }.items():
-    row(f"JSON body is {name}", json_call("SendMessage", body), expect(400, "SerializationException", "InvalidMessageContents"))
-row("JSON body is null", json_call("SendMessage", b"null"), expect(400, "SerializationException", "MissingRequiredParameterException"))
+    row(
+        f"JSON body is {name}",
+        json_call("SendMessage", body),
+        expect(400, "SerializationException", "InvalidMessageContents"),
+    )
+row(
+    "JSON body is null",
+    json_call("SendMessage", b"null"),
+    expect(400, "SerializationException", "MissingRequiredParameterException"),
+)
 
 for depth in (200, 10_000, 1_000_000):
     row(f"arrays {depth} deep", json_call("SendMessage", b"[" * depth), SERIALIZATION)
     row(f"objects {depth} deep", json_call("SendMessage", b'{"a":' * depth), SERIALIZATION)
     closed = b'{"Unknown":' + b"[" * depth + b"]" * depth + b"}"
-    row(f"an unknown member {depth} deep", json_call("SendMessage", closed), expect(400, "SerializationException", "MissingRequiredParameterException"))
+    row(
+        f"an unknown member {depth} deep",
+        json_call("SendMessage", closed),
+        expect(400, "SerializationException", "MissingRequiredParameterException"),
+    )
 
 # JSON of the wrong types
 
@@ -151,7 +167,17 @@ for operation, members in WRONG_TYPES.items():
             body = GOOD | {member: value} if operation == "SendMessage" else {"QueueUrl": "QUEUE", member: value}
             row(f"{operation} {member}={json.dumps(value)}", json_call(operation, body), SERIALIZATION)
 
-for value in ("-1", "901", "-9223372036854775808", "9223372036854775807", "9223372036854775808", "1e400", "-1e400", "1.5", "9" * 400):
+for value in (
+    "-1",
+    "901",
+    "-9223372036854775808",
+    "9223372036854775807",
+    "9223372036854775808",
+    "1e400",
+    "-1e400",
+    "1.5",
+    "9" * 400,
+):
     body = b'{"QueueUrl":"QUEUE","MessageBody":"x","DelaySeconds":%s}' % value.encode()
     row(f"DelaySeconds={value[:24]} ({len(value)})", json_call("SendMessage", body), INVALID_OR_SERIALIZATION)
 for member, values in {
@@ -164,59 +190,178 @@ for member, values in {
 
 for name, value in {"not base64": "!!!", "cut base64": "AAA", "a data URL": "data:,x", "a newline": "AA\n=="}.items():
     attributes = {"a": {"DataType": "Binary", "BinaryValue": value}}
-    row(f"BinaryValue is {name}", json_call("SendMessage", GOOD | {"MessageAttributes": attributes}), INVALID_OR_SERIALIZATION)
+    row(
+        f"BinaryValue is {name}",
+        json_call("SendMessage", GOOD | {"MessageAttributes": attributes}),
+        INVALID_OR_SERIALIZATION,
+    )
 
 # Too many, too long
 
 MANY = 200_000
 VALUE = {"DataType": "String", "StringValue": "v"}
-row("200,000 message attributes", json_call("SendMessage", GOOD | {"MessageAttributes": {f"a{index}": VALUE for index in range(MANY)}}), expect({400, 413}))
-row("200,000 queue attributes", json_call("CreateQueue", {"QueueName": "x", "Attributes": {f"a{index}": "v" for index in range(MANY)}}), expect({400, 413}))
-row("200,000 tags", json_call("TagQueue", {"QueueUrl": "QUEUE", "Tags": {f"a{index}": "v" for index in range(MANY)}}), expect({400, 413}))
-row("200,000 entries", json_call("SendMessageBatch", {"QueueUrl": "QUEUE", "Entries": [{"Id": "a"}] * MANY}), expect({400, 413}))
-row("200,000 empty entries", json_call("SendMessageBatch", {"QueueUrl": "QUEUE", "Entries": [{}] * MANY}), expect({400, 413}))
-row("200,000 attribute names", json_call("GetQueueAttributes", {"QueueUrl": "QUEUE", "AttributeNames": ["x"] * MANY}), expect({400, 413}))
-row("200,000 names in a receive", json_call("ReceiveMessage", {"QueueUrl": "QUEUE", "MessageAttributeNames": ["x"] * MANY}), expect({200, 400, 413}))
-row("200,000 tag keys", json_call("UntagQueue", {"QueueUrl": "QUEUE", "TagKeys": ["x"] * MANY}), expect({200, 400, 413}))
+row(
+    "200,000 message attributes",
+    json_call("SendMessage", GOOD | {"MessageAttributes": {f"a{index}": VALUE for index in range(MANY)}}),
+    expect({400, 413}),
+)
+row(
+    "200,000 queue attributes",
+    json_call("CreateQueue", {"QueueName": "x", "Attributes": {f"a{index}": "v" for index in range(MANY)}}),
+    expect({400, 413}),
+)
+row(
+    "200,000 tags",
+    json_call("TagQueue", {"QueueUrl": "QUEUE", "Tags": {f"a{index}": "v" for index in range(MANY)}}),
+    expect({400, 413}),
+)
+row(
+    "200,000 entries",
+    json_call("SendMessageBatch", {"QueueUrl": "QUEUE", "Entries": [{"Id": "a"}] * MANY}),
+    expect({400, 413}),
+)
+row(
+    "200,000 empty entries",
+    json_call("SendMessageBatch", {"QueueUrl": "QUEUE", "Entries": [{}] * MANY}),
+    expect({400, 413}),
+)
+row(
+    "200,000 attribute names",
+    json_call("GetQueueAttributes", {"QueueUrl": "QUEUE", "AttributeNames": ["x"] * MANY}),
+    expect({400, 413}),
+)
+row(
+    "200,000 names in a receive",
+    json_call("ReceiveMessage", {"QueueUrl": "QUEUE", "MessageAttributeNames": ["x"] * MANY}),
+    expect({200, 400, 413}),
+)
+row(
+    "200,000 tag keys", json_call("UntagQueue", {"QueueUrl": "QUEUE", "TagKeys": ["x"] * MANY}), expect({200, 400, 413})
+)
 row("200,000 unknown members", json_call("SendMessage", {f"x{index}": 1 for index in range(MANY)}), expect({400, 413}))
 row("200,000 form parameters", form_call(b"Action=SendMessage" + b"&a=b" * MANY), expect({400, 413}))
-row("200,000 form entries", form_call(b"Action=SendMessageBatch&QueueUrl=QUOTED" + b"".join(b"&SendMessageBatchRequestEntry.%d.Id=a" % index for index in range(1, MANY))), expect({400, 413}))
+row(
+    "200,000 form entries",
+    form_call(
+        b"Action=SendMessageBatch&QueueUrl=QUOTED"
+        + b"".join(b"&SendMessageBatchRequestEntry.%d.Id=a" % index for index in range(1, MANY))
+    ),
+    expect({400, 413}),
+)
 
 LONG = "x" * MIB
 row("a queue name of 1 MiB", json_call("CreateQueue", {"QueueName": LONG}), INVALID)
 row("a queue URL of 1 MiB", json_call("ReceiveMessage", {"QueueUrl": "http://h/1/" + LONG}), NO_QUEUE)
 row("an attribute name of 1 MiB", json_call("SendMessage", GOOD | {"MessageAttributes": {LONG: VALUE}}), INVALID)
-row("an attribute type of 1 MiB", json_call("SendMessage", GOOD | {"MessageAttributes": {"a": {"DataType": "String." + LONG, "StringValue": "v"}}}), INVALID)
-row("a queue attribute's name of 1 MiB", json_call("SetQueueAttributes", {"QueueUrl": "QUEUE", "Attributes": {LONG: "1"}}), expect(400, "InvalidAttributeName"))
-row("a queue attribute's value of 1 MiB", json_call("SetQueueAttributes", {"QueueUrl": "QUEUE", "Attributes": {"DelaySeconds": LONG}}), expect(400, "InvalidAttributeValue"))
-row("a policy of 1 MiB", json_call("SetQueueAttributes", {"QueueUrl": "QUEUE", "Attributes": {"Policy": '{"Id":"%s"}' % LONG}}), expect(400, "InvalidAttributeValue"))
+row(
+    "an attribute type of 1 MiB",
+    json_call("SendMessage", GOOD | {"MessageAttributes": {"a": {"DataType": "String." + LONG, "StringValue": "v"}}}),
+    INVALID,
+)
+row(
+    "a queue attribute's name of 1 MiB",
+    json_call("SetQueueAttributes", {"QueueUrl": "QUEUE", "Attributes": {LONG: "1"}}),
+    expect(400, "InvalidAttributeName"),
+)
+row(
+    "a queue attribute's value of 1 MiB",
+    json_call("SetQueueAttributes", {"QueueUrl": "QUEUE", "Attributes": {"DelaySeconds": LONG}}),
+    expect(400, "InvalidAttributeValue"),
+)
+row(
+    "a policy of 1 MiB",
+    json_call("SetQueueAttributes", {"QueueUrl": "QUEUE", "Attributes": {"Policy": '{"Id":"%s"}' % LONG}}),
+    expect(400, "InvalidAttributeValue"),
+)
 row("a tag key of 1 MiB", json_call("TagQueue", {"QueueUrl": "QUEUE", "Tags": {LONG: "v"}}), INVALID)
 row("a tag value of 1 MiB", json_call("TagQueue", {"QueueUrl": "QUEUE", "Tags": {"k": LONG}}), INVALID)
-row("a batch id of 1 MiB", json_call("SendMessageBatch", {"QueueUrl": "QUEUE", "Entries": [{"Id": LONG, "MessageBody": "x"}]}), expect(400, "InvalidBatchEntryId"))
+row(
+    "a batch id of 1 MiB",
+    json_call("SendMessageBatch", {"QueueUrl": "QUEUE", "Entries": [{"Id": LONG, "MessageBody": "x"}]}),
+    expect(400, "InvalidBatchEntryId"),
+)
 row("a group id of 1 MiB", json_call("SendMessage", GOOD | {"MessageGroupId": LONG}), INVALID)
-row("a receipt handle of 1 MiB", json_call("DeleteMessage", {"QueueUrl": "QUEUE", "ReceiptHandle": LONG}), expect(404, "ReceiptHandleIsInvalid"))
+row(
+    "a receipt handle of 1 MiB",
+    json_call("DeleteMessage", {"QueueUrl": "QUEUE", "ReceiptHandle": LONG}),
+    expect(404, "ReceiptHandleIsInvalid"),
+)
 row("a token of 1 MiB", json_call("ListQueues", {"MaxResults": 1, "NextToken": LONG}), INVALID)
 row("a prefix of 1 MiB", json_call("ListQueues", {"QueueNamePrefix": LONG}), expect({200, 400}))
 row("an account of 1 MiB", json_call("GetQueueUrl", {"QueueName": "x", "QueueOwnerAWSAccountId": LONG}), expect(400))
 row("a member name of 1 MiB", json_call("SendMessage", {LONG: 1}), expect(400))
 
-row("a body of 9 MiB", json_call("SendMessage", GOOD | {"MessageBody": "x" * (9 * MIB)}), expect({400, 413}, hang_up=True))
-row("a form of 9 MiB", form_call(b"Action=SendMessage&MessageBody=" + b"x" * (9 * MIB)), expect({400, 413}, hang_up=True))
-row("a body of 9 MiB in chunks", http(headers=raw.json_headers("SendMessage") | {"Content-Length": None, "Transfer-Encoding": "chunked"}) + b"100000\r\n" + b"x" * MIB + b"\r\n" + (b"100000\r\n" + b"x" * MIB + b"\r\n") * 8 + b"0\r\n\r\n", expect({400, 413}, hang_up=True))
-row("a promise of a terabyte", http(body=b"{", headers=raw.json_headers("SendMessage") | {"Content-Length": str(1 << 40)}), TOO_LARGE)
-row("a promise of 2^63 bytes", http(body=b"{", headers=raw.json_headers("SendMessage") | {"Content-Length": str(1 << 63)}), expect({400, 413}, hang_up=True))
+row(
+    "a body of 9 MiB",
+    json_call("SendMessage", GOOD | {"MessageBody": "x" * (9 * MIB)}),
+    expect({400, 413}, hang_up=True),
+)
+row(
+    "a form of 9 MiB",
+    form_call(b"Action=SendMessage&MessageBody=" + b"x" * (9 * MIB)),
+    expect({400, 413}, hang_up=True),
+)
+row(
+    "a body of 9 MiB in chunks",
+    http(headers=raw.json_headers("SendMessage") | {"Content-Length": None, "Transfer-Encoding": "chunked"})
+    + b"100000\r\n"
+    + b"x" * MIB
+    + b"\r\n"
+    + (b"100000\r\n" + b"x" * MIB + b"\r\n") * 8
+    + b"0\r\n\r\n",
+    expect({400, 413}, hang_up=True),
+)
+row(
+    "a promise of a terabyte",
+    http(body=b"{", headers=raw.json_headers("SendMessage") | {"Content-Length": str(1 << 40)}),
+    TOO_LARGE,
+)
+row(
+    "a promise of 2^63 bytes",
+    http(body=b"{", headers=raw.json_headers("SendMessage") | {"Content-Length": str(1 << 63)}),
+    expect({400, 413}, hang_up=True),
+)
 
 # Which operation?
 
-for target in ("", "AmazonSQS", "AmazonSQS.", ".SendMessage", "SendMessage", "AmazonSQS.sendmessage", "AmazonSQS.SendMessage ", "AmazonSQS.SendMessage.x", "AmazonSNS.Publish", "DynamoDB_20120810.PutItem", "AmazonSQS.\u00fc", "AmazonSQS." + "x" * 4_000):
+for target in (
+    "",
+    "AmazonSQS",
+    "AmazonSQS.",
+    ".SendMessage",
+    "SendMessage",
+    "AmazonSQS.sendmessage",
+    "AmazonSQS.SendMessage ",
+    "AmazonSQS.SendMessage.x",
+    "AmazonSNS.Publish",
+    "DynamoDB_20120810.PutItem",
+    "AmazonSQS.\u00fc",
+    "AmazonSQS." + "x" * 4_000,
+):
     expected = expect({200, 400}) if target.endswith(" ") else expect(400, "UnknownOperationException")
-    row(f"X-Amz-Target: {target[:40]!r}", http(body=b"{}", headers={"Content-Type": raw.JSON, "X-Amz-Target": target}), expected)
-row("JSON without a target", http(body=b"{}", headers={"Content-Type": raw.JSON}), expect(400, "UnknownOperationException"))
+    row(
+        f"X-Amz-Target: {target[:40]!r}",
+        http(body=b"{}", headers={"Content-Type": raw.JSON, "X-Amz-Target": target}),
+        expected,
+    )
+row(
+    "JSON without a target",
+    http(body=b"{}", headers={"Content-Type": raw.JSON}),
+    expect(400, "UnknownOperationException"),
+)
 for content_type in ("text/plain", "multipart/form-data; boundary=x", "application/xml", "", "\u00fc", "x" * 4_000):
-    row(f"Content-Type: {content_type[:30]!r} and no action", http(body=b"{}", headers={"Content-Type": content_type}), expect(400))
+    row(
+        f"Content-Type: {content_type[:30]!r} and no action",
+        http(body=b"{}", headers={"Content-Type": content_type}),
+        expect(400),
+    )
 row("no content type at all", http(body=b"{}"), expect(400))
 for method in ("GET", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"):
-    row(f"{method} with a JSON target", http(method, body=b"{}", headers=raw.json_headers("ListQueues")), expect({400, 403, 404, 405, 501}))
+    row(
+        f"{method} with a JSON target",
+        http(method, body=b"{}", headers=raw.json_headers("ListQueues")),
+        expect({400, 403, 404, 405, 501}),
+    )
 row("HEAD", http("HEAD"), expect({400, 404, 405}, head=True))
 for action in ("", "Nope", "sendMessage", "SendMessage%00", "../SendMessage", "%FF", "x" * 100_000):
     row(f"Action={action[:20]}", form_call(b"Action=" + action.encode()), expect(400))
@@ -227,10 +372,22 @@ row("a version of long ago", form_call({"Action": "ListQueues", "Version": "2006
 # Forms
 
 for escape in ("%", "%4", "%G0", "%%", "%-1", "%u0041", "%\u00fc"):
-    row(f"escape {escape} in a form", form_call(f"Action=SendMessage&QueueUrl=QUOTED&MessageBody={escape}".encode()), expect({400}))
-    row(f"escape {escape} in a name", form_call(f"Action=SendMessage&QueueUrl=QUOTED&MessageBody=x&{escape}=x".encode()), expect({200, 400}))
+    row(
+        f"escape {escape} in a form",
+        form_call(f"Action=SendMessage&QueueUrl=QUOTED&MessageBody={escape}".encode()),
+        expect({400}),
+    )
+    row(
+        f"escape {escape} in a name",
+        form_call(f"Action=SendMessage&QueueUrl=QUOTED&MessageBody=x&{escape}=x".encode()),
+        expect({200, 400}),
+    )
 for value in ("%FF", "%C0%AF", "%ED%A0%80", "%00", "%01", "%EF%BF%BF"):
-    row(f"MessageBody={value}", form_call(f"Action=SendMessage&QueueUrl=QUOTED&MessageBody={value}".encode()), expect(400))
+    row(
+        f"MessageBody={value}",
+        form_call(f"Action=SendMessage&QueueUrl=QUOTED&MessageBody={value}".encode()),
+        expect(400),
+    )
 for name, fields in {
     "DelaySeconds=abc": "MessageBody=x&DelaySeconds=abc",
     "DelaySeconds of 400 digits": "MessageBody=x&DelaySeconds=" + "9" * 400,
@@ -249,13 +406,48 @@ for name, fields in {
 }.items():
     tolerated = expect({200, 400})
     strict = name.startswith(("Delay", "bytes", "an attribute without a v", "only"))
-    row(f"form with {name}", form_call(f"Action=SendMessage&QueueUrl=QUOTED&{fields}".encode()), expect(400) if strict else tolerated)
+    row(
+        f"form with {name}",
+        form_call(f"Action=SendMessage&QueueUrl=QUOTED&{fields}".encode()),
+        expect(400) if strict else tolerated,
+    )
 
 # Addresses
 
-for url in ("", "x" * 81, "http://", "http://host", "http://host/", "file:///etc/passwd", "../../etc/passwd", "http://host/1/../q", "http://host/%2e%2e/%2e%2e", "http://[::1", "http://host:99999/1/q", "\u0000", "\u00fc/\u00fc", "http://host/000000000000/" + "x" * 81, "http://host/abc/q.fifo/", "http://host/1/2/3/4/5?x=y#z", "javascript:alert(1)", "'; DROP TABLE queues; --"):
+for url in (
+    "",
+    "x" * 81,
+    "http://",
+    "http://host",
+    "http://host/",
+    "file:///etc/passwd",
+    "../../etc/passwd",
+    "http://host/1/../q",
+    "http://host/%2e%2e/%2e%2e",
+    "http://[::1",
+    "http://host:99999/1/q",
+    "\u0000",
+    "\u00fc/\u00fc",
+    "http://host/000000000000/" + "x" * 81,
+    "http://host/abc/q.fifo/",
+    "http://host/1/2/3/4/5?x=y#z",
+    "javascript:alert(1)",
+    "'; DROP TABLE queues; --",
+):
     row(f"QueueUrl={url[:40]!r} ({len(url)})", json_call("ReceiveMessage", {"QueueUrl": url}), NO_QUEUE)
-for path in ("//", "/../../etc/passwd", "/%00", "/%ff/%ff", "/%", "/?", "/?Action", "/?=&=&", "/000000000000/none?Action=ReceiveMessage", "/" + "a/" * 2_000, "/x?Action=" + "x" * 4_000):
+for path in (
+    "//",
+    "/../../etc/passwd",
+    "/%00",
+    "/%ff/%ff",
+    "/%",
+    "/?",
+    "/?Action",
+    "/?=&=&",
+    "/000000000000/none?Action=ReceiveMessage",
+    "/" + "a/" * 2_000,
+    "/x?Action=" + "x" * 4_000,
+):
     row(f"GET {path[:40]}", http("GET", path), expect({400, 404}))
 row("a URL of 200 KB", http("GET", "/?" + "x" * 200_000), NOT_HTTP)
 
@@ -291,24 +483,66 @@ for name, data in {
     "a negative chunk size": HEAD + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n{}\r\n0\r\n\r\n",
     "a huge chunk size": HEAD + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{}",
     "a chunk longer than it says": HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n",
-    "a chunk extension of 1 MB": HEAD + b"Transfer-Encoding: chunked\r\n\r\n2;" + b"x" * 1_000_000 + b"\r\n{}\r\n0\r\n\r\n",
+    "a chunk extension of 1 MB": HEAD
+    + b"Transfer-Encoding: chunked\r\n\r\n2;"
+    + b"x" * 1_000_000
+    + b"\r\n{}\r\n0\r\n\r\n",
     "an unknown transfer encoding": HEAD + b"Transfer-Encoding: nonsense\r\n\r\n",
     "chunked, but not last": HEAD + b"Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
 }.items():
     row(name, data, expect(NOT_HTTP.statuses, hang_up=True, half_close=True))
 
-row("no Host", raw.request("HOST", "POST", "/", b"{}", raw.json_headers("ListQueues") | {"Host": None}), expect({200, 400}))
+row(
+    "no Host",
+    raw.request("HOST", "POST", "/", b"{}", raw.json_headers("ListQueues") | {"Host": None}),
+    expect({200, 400}),
+)
 row("two Hosts", HEAD + b"Host: other\r\nContent-Length: 0\r\n\r\n", expect(400))
-row("a bad Host", http(body=b'{"QueueName":"x"}', headers=raw.json_headers("CreateQueue") | {"Host": "<script>"}), expect({200, 400}))
-row("both a length and chunks", HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", expect({400, 501}, hang_up=True))
-row("an expectation that is none", http(body=b"{}", headers=raw.json_headers("ListQueues") | {"Expect": "the unexpected"}), expect({200, 400, 417}))
+row(
+    "a bad Host",
+    http(body=b'{"QueueName":"x"}', headers=raw.json_headers("CreateQueue") | {"Host": "<script>"}),
+    expect({200, 400}),
+)
+row(
+    "both a length and chunks",
+    HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    expect({400, 501}, hang_up=True),
+)
+row(
+    "an expectation that is none",
+    http(body=b"{}", headers=raw.json_headers("ListQueues") | {"Expect": "the unexpected"}),
+    expect({200, 400, 417}),
+)
 row("a body that never comes", HEAD + b"Content-Length: 100\r\n\r\n{", expect(400, hang_up=True, half_close=True))
-row("a chunked body that ends early", HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{", expect(400, hang_up=True, half_close=True))
+row(
+    "a chunked body that ends early",
+    HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
+    expect(400, hang_up=True, half_close=True),
+)
 row("a head that never ends", HEAD + b"X-A: b", expect(400, hang_up=True, half_close=True))
 row("nothing at all", b"", expect(400, hang_up=True, half_close=True))
 row("a line break alone", b"\r\n", expect(400, hang_up=True, half_close=True))
-row("more body than its length", http(body=b"{}", headers=raw.json_headers("ListQueues")) + b"surplus\r\n\r\n", expect(200))
+row(
+    "more body than its length",
+    http(body=b"{}", headers=raw.json_headers("ListQueues")) + b"surplus\r\n\r\n",
+    expect(200),
+)
 row("CONNECT", http("CONNECT", "host:443"), NOT_HTTP)
-row("an absolute target", http("POST", "http://elsewhere.example/", b"{}", raw.json_headers("ListQueues")), expect({200, 400}))
-for authorization in ("", "AWS4-HMAC-SHA256", "AWS4-HMAC-SHA256 Credential=", "AWS4-HMAC-SHA256 Credential=a/b/c/d/e/f/g", "Basic \u00fc", "AWS4-HMAC-SHA256 Credential=test/20260101/" + "r" * 3_000 + "/sqs/aws4_request, SignedHeaders=host, Signature=0"):
-    row(f"Authorization: {authorization[:40]!r} ({len(authorization)})", http(body=b"{}", headers=raw.json_headers("ListQueues") | {"Authorization": authorization}), expect({200, 400, 403}))
+row(
+    "an absolute target",
+    http("POST", "http://elsewhere.example/", b"{}", raw.json_headers("ListQueues")),
+    expect({200, 400}),
+)
+for authorization in (
+    "",
+    "AWS4-HMAC-SHA256",
+    "AWS4-HMAC-SHA256 Credential=",
+    "AWS4-HMAC-SHA256 Credential=a/b/c/d/e/f/g",
+    "Basic \u00fc",
+    "AWS4-HMAC-SHA256 Credential=test/20260101/" + "r" * 3_000 + "/sqs/aws4_request, SignedHeaders=host, Signature=0",
+):
+    row(
+        f"Authorization: {authorization[:40]!r} ({len(authorization)})",
+        http(body=b"{}", headers=raw.json_headers("ListQueues") | {"Authorization": authorization}),
+        expect({200, 400, 403}),
+    )

@@ -5,11 +5,10 @@ import socket
 
 import pytest
 
+from bad_input.table import fill, rows
 from kit import raw
 from kit.clients import bodies, client, receive, send
 from kit.server import Server
-
-from bad_input.table import fill, rows
 
 MIB = 1_048_576
 # How much more memory a second run of the table may leave behind.

@@ -42,12 +42,26 @@ def test_a_message_s_life(aws, name):
     assert url in aws("list-queues", "--queue-name-prefix", name)["QueueUrls"]
 
     sent = aws(
-        "send-message", "--queue-url", url, "--message-body", "hello from the shell",
-        "--message-attributes", '{"k": {"DataType": "String", "StringValue": "v"}}',
+        "send-message",
+        "--queue-url",
+        url,
+        "--message-body",
+        "hello from the shell",
+        "--message-attributes",
+        '{"k": {"DataType": "String", "StringValue": "v"}}',
     )
     received = aws(
-        "receive-message", "--queue-url", url, "--wait-time-seconds", "20", "--max-number-of-messages", "10",
-        "--message-attribute-names", "All", "--attribute-names", "All",
+        "receive-message",
+        "--queue-url",
+        url,
+        "--wait-time-seconds",
+        "20",
+        "--max-number-of-messages",
+        "10",
+        "--message-attribute-names",
+        "All",
+        "--attribute-names",
+        "All",
     )
     [message] = received["Messages"]
     assert message["MessageId"] == sent["MessageId"]

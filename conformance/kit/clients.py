@@ -93,7 +93,11 @@ def attributes(sqs, url, *names):
 def counts(sqs, url):
     """How many messages are (visible, in flight, delayed)."""
     has = attributes(sqs, url)
-    kinds = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+    kinds = (
+        "ApproximateNumberOfMessages",
+        "ApproximateNumberOfMessagesNotVisible",
+        "ApproximateNumberOfMessagesDelayed",
+    )
     return tuple(int(has[kind]) for kind in kinds)
 
 

@@ -1,7 +1,7 @@
 """The digest of message attributes, written from the SQS Developer Guide, apart from any SDK.
 
-    for each attribute, by name:   len(name) name  len(type) type  transport  len(value) value
-    lengths are four bytes, big end first; transport is 1 for text and numbers, 2 for bytes
+for each attribute, by name:   len(name) name  len(type) type  transport  len(value) value
+lengths are four bytes, big end first; transport is 1 for text and numbers, 2 for bytes
 """
 
 import hashlib

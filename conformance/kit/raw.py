@@ -178,7 +178,9 @@ def json_request(host, operation, headers=None, **parameters):
 
 def form(action, **parameters):
     """A form body; `Attribute_1_Name` stands for `Attribute.1.Name`."""
-    fields = {"Action": action, "Version": VERSION} | {name.replace("_", "."): value for name, value in parameters.items()}
+    fields = {"Action": action, "Version": VERSION} | {
+        name.replace("_", "."): value for name, value in parameters.items()
+    }
     return urllib.parse.urlencode(fields).encode()
 
 

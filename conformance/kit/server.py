@@ -42,7 +42,9 @@ class Server:
         log_was = self._log_path.stat().st_size if self._log_path.exists() else 0
         with self._log_path.open("ab") as log:
             # AWS_* of the caller's shell mean nothing to the server; a clean environment keeps it so.
-            environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "POSTHOUSE_"))}
+            environment = {
+                name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "POSTHOUSE_"))
+            }
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
         deadline = time.monotonic() + START_SECONDS_MAX
         while True:

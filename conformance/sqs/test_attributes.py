@@ -47,7 +47,10 @@ def test_SATTR_05_arn(sqs, queue):
 
 
 def test_SOP_09_only_what_is_asked_for(sqs, queue):
-    assert attributes(sqs, queue, "VisibilityTimeout", "DelaySeconds") == {"VisibilityTimeout": "30", "DelaySeconds": "0"}
+    assert attributes(sqs, queue, "VisibilityTimeout", "DelaySeconds") == {
+        "VisibilityTimeout": "30",
+        "DelaySeconds": "0",
+    }
     assert "Attributes" not in sqs.get_queue_attributes(QueueUrl=queue)
     # Known to AWS, not set on this queue.
     assert attributes(sqs, queue, "Policy") == {}
@@ -68,9 +71,7 @@ def test_SATTR_01_02_03_counts(sqs, queue):
 
 def test_create_and_update(sqs, make_queue):
     """Recorded: test_create_and_update_queue_attributes. SOP-20: an update is partial."""
-    url = make_queue(
-        MessageRetentionPeriod="604800", ReceiveMessageWaitTimeSeconds="10", VisibilityTimeout="20"
-    )
+    url = make_queue(MessageRetentionPeriod="604800", ReceiveMessageWaitTimeSeconds="10", VisibilityTimeout="20")
     sqs.set_queue_attributes(
         QueueUrl=url, Attributes={"DelaySeconds": "420", "MaximumMessageSize": "2048", "VisibilityTimeout": "69"}
     )
@@ -152,7 +153,11 @@ class TestFifoAttributesOnAStandardQueue:
         "attribute, value, message",
         [
             ("ContentBasedDeduplication", "false", "Unknown Attribute ContentBasedDeduplication."),
-            ("DeduplicationScope", "queue", "You can specify the DeduplicationScope only when FifoQueue is set to true."),
+            (
+                "DeduplicationScope",
+                "queue",
+                "You can specify the DeduplicationScope only when FifoQueue is set to true.",
+            ),
             (
                 "FifoThroughputLimit",
                 "perQueue",
@@ -195,7 +200,10 @@ class TestPolicy:
 
     def test_too_long(self, sqs, queue):
         long = json.dumps(POLICY | {"Id": "x" * 8192})
-        assert refused(sqs.set_queue_attributes, QueueUrl=queue, Attributes={"Policy": long}).code == "InvalidAttributeValue"
+        assert (
+            refused(sqs.set_queue_attributes, QueueUrl=queue, Attributes={"Policy": long}).code
+            == "InvalidAttributeValue"
+        )
 
 
 class TestEncryption:

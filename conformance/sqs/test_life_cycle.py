@@ -190,9 +190,7 @@ class TestVisibility:
         send(sqs, queue, "hello")
         handle = receive_one(sqs, queue, VisibilityTimeout=43_200)["ReceiptHandle"]
         advance(2)
-        refusal = refused(
-            sqs.change_message_visibility, QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=43_200
-        )
+        refusal = refused(sqs.change_message_visibility, QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=43_200)
         assert (refusal.code, refusal.status) == ("InvalidParameterValue", 400)
         assert "43200" in refusal.message
         # What is left of the twelve hours can be had.

@@ -77,7 +77,9 @@ class TestSize:
     def test_F093_one_byte_more(self, sqs, queue):
         refusal = refused(sqs.send_message, QueueUrl=queue, MessageBody="x" * (MIB + 1))
         assert (refusal.code, refusal.status) == ("InvalidParameterValue", 400)
-        assert refusal.message == "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
+        assert (
+            refusal.message == "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
+        )
 
     def test_F093_attributes_count_and_the_queue_decides(self, sqs, make_queue):
         url = make_queue(MaximumMessageSize="2048")
@@ -100,9 +102,7 @@ class TestSize:
 
     def test_SMSG_07_system_attributes_are_not_counted(self, sqs, make_queue):
         url = make_queue(MaximumMessageSize="1024")
-        sqs.send_message(
-            QueueUrl=url, MessageBody="x" * 1024, MessageSystemAttributes={"AWSTraceHeader": text(TRACE)}
-        )
+        sqs.send_message(QueueUrl=url, MessageBody="x" * 1024, MessageSystemAttributes={"AWSTraceHeader": text(TRACE)})
 
     def test_a_new_limit_is_for_new_messages(self, sqs, queue):
         send(sqs, queue, "x" * 2000)
@@ -332,9 +332,7 @@ class TestSelection:
 
     def test_SMSG_07_trace_header(self, sqs, queue):
         """Recorded: test_aws_trace_header_propagation."""
-        sqs.send_message(
-            QueueUrl=queue, MessageBody="test", MessageSystemAttributes={"AWSTraceHeader": text(TRACE)}
-        )
+        sqs.send_message(QueueUrl=queue, MessageBody="test", MessageSystemAttributes={"AWSTraceHeader": text(TRACE)})
         message = receive_one(sqs, queue, system=["AWSTraceHeader"], VisibilityTimeout=0)
         assert message["Attributes"] == {"AWSTraceHeader": TRACE}
         assert receive_one(sqs, queue, system=["All"])["Attributes"]["AWSTraceHeader"] == TRACE
@@ -403,4 +401,6 @@ def test_an_answer_holds_at_most_ten_of_the_largest_messages(sqs, queue):
     while messages := receive(sqs, queue):
         seen += [body[0] for body in bodies(messages)]
     assert sorted(seen) == list("0123456789")
-    assert attributes(sqs, queue, "ApproximateNumberOfMessagesNotVisible") == {"ApproximateNumberOfMessagesNotVisible": "10"}
+    assert attributes(sqs, queue, "ApproximateNumberOfMessagesNotVisible") == {
+        "ApproximateNumberOfMessagesNotVisible": "10"
+    }

@@ -333,12 +333,16 @@ class TestAddresses:
         """The most frequent complaint about peers, behind Docker and proxies."""
         with raw.Connection(server) as connection:
             made = connection.request(
-                "POST", "/", b'{"QueueName":"%s"}' % name.encode(),
+                "POST",
+                "/",
+                b'{"QueueName":"%s"}' % name.encode(),
                 raw.json_headers("CreateQueue") | {"Host": "queues.example:8080"},
             )
             assert made.json()["QueueUrl"].startswith("http://queues.example:8080/")
             listed = connection.request(
-                "POST", "/", b'{"QueueNamePrefix":"%s"}' % name.encode(),
+                "POST",
+                "/",
+                b'{"QueueNamePrefix":"%s"}' % name.encode(),
                 raw.json_headers("ListQueues") | {"Host": "elsewhere.example"},
             )
             assert listed.json()["QueueUrls"][0].startswith("http://elsewhere.example/")
@@ -347,7 +351,12 @@ class TestAddresses:
     def test_SERR_06_no_queue_in_the_address(self, sqs, bad):
         """Observed: which of these codes AWS answers depends on how bad the URL is."""
         refusal = refused(sqs.send_message, QueueUrl=bad, MessageBody="x")
-        allowed = {"InvalidAddress", "MissingParameter", "AWS.SimpleQueueService.NonExistentQueue", "InvalidParameterValue"}
+        allowed = {
+            "InvalidAddress",
+            "MissingParameter",
+            "AWS.SimpleQueueService.NonExistentQueue",
+            "InvalidParameterValue",
+        }
         assert refusal.code in allowed
         assert 400 <= refusal.status < 500
 

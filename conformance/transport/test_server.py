@@ -107,7 +107,10 @@ class TestProcess:
     def test_a_data_directory_has_one_master(self, own_server):
         server = own_server()
         second = subprocess.run(
-            [BINARY, "serve", "--listen", "127.0.0.1:0", "--data", server.data], capture_output=True, text=True, timeout=10
+            [BINARY, "serve", "--listen", "127.0.0.1:0", "--data", server.data],
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
         assert second.returncode != 0
         assert str(server.data) in second.stdout + second.stderr
@@ -116,7 +119,9 @@ class TestProcess:
     def test_listening_elsewhere_needs_a_word(self, tmp_path):
         refused_start = subprocess.run(
             [BINARY, "serve", "--listen", "0.0.0.0:0", "--data", tmp_path / "data"],
-            capture_output=True, text=True, timeout=10,
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
         assert refused_start.returncode != 0
         assert "--insecure-no-auth" in refused_start.stdout + refused_start.stderr
@@ -125,7 +130,10 @@ class TestProcess:
         server = own_server()
         taken = f"127.0.0.1:{server.port}"
         second = subprocess.run(
-            [BINARY, "serve", "--listen", taken, "--data", tmp_path / "data"], capture_output=True, text=True, timeout=10
+            [BINARY, "serve", "--listen", taken, "--data", tmp_path / "data"],
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
         assert second.returncode != 0
         assert taken in second.stdout + second.stderr

@@ -188,16 +188,16 @@ class TestQuery:
         answer = raw.query(
             server, "ReceiveMessage", QueueUrl=queue, AttributeName_1="SentTimestamp", AttributeName_2="SenderId"
         )
-        names = [
-            element.findtext(raw.NAMESPACE + "Name")
-            for element in answer.xml().iter(raw.NAMESPACE + "Attribute")
-        ]
+        names = [element.findtext(raw.NAMESPACE + "Name") for element in answer.xml().iter(raw.NAMESPACE + "Attribute")]
         assert sorted(names) == ["SenderId", "SentTimestamp"]
 
     def test_PROTO_04_an_empty_list_leaves_no_element(self, server, queue):
         answer = raw.query(
-            server, "SendMessageBatch", QueueUrl=queue,
-            SendMessageBatchRequestEntry_1_Id="bad", SendMessageBatchRequestEntry_1_MessageBody="\x01",
+            server,
+            "SendMessageBatch",
+            QueueUrl=queue,
+            SendMessageBatchRequestEntry_1_Id="bad",
+            SendMessageBatchRequestEntry_1_MessageBody="\x01",
         )
         assert answer.status == 200
         [failed] = answer.xml()[0]
@@ -208,10 +208,15 @@ class TestQuery:
     def test_message_attributes_as_documented(self, server, json_sqs, queue):
         """Source: SQS API Reference, the Query form of SendMessage."""
         answer = raw.query(
-            server, "SendMessage", QueueUrl=queue, MessageBody="m",
-            MessageAttribute_1_Name="city", MessageAttribute_1_Value_DataType="String",
+            server,
+            "SendMessage",
+            QueueUrl=queue,
+            MessageBody="m",
+            MessageAttribute_1_Name="city",
+            MessageAttribute_1_Value_DataType="String",
             MessageAttribute_1_Value_StringValue="Any City",
-            MessageAttribute_2_Name="bytes", MessageAttribute_2_Value_DataType="Binary",
+            MessageAttribute_2_Name="bytes",
+            MessageAttribute_2_Value_DataType="Binary",
             MessageAttribute_2_Value_BinaryValue="AP8=",
         )
         assert answer.status == 200
