@@ -10,10 +10,11 @@
 //! ```
 //!
 //! [`core::Core`] is the heart and knows no thread, clock or disk. The writer appends one batch after the other: while one
-//! is being synced the next one gathers. The keeper makes snapshots from what is on disk, never from the living state, so
-//! nobody waits for it.
+//! is being synced the next one gathers. The keeper runs [`house::House`]: it makes snapshots from what is on disk, never
+//! from the living state, so nobody waits for it.
 
 pub mod core;
+pub mod house;
 mod keeper;
 mod payloads;
 pub mod recovery;
