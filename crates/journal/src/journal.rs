@@ -251,7 +251,9 @@ impl Journal {
             self.or_stop(full.file.sync_data().doing("sync segment", &full.path))?;
         }
         let base = full.end();
-        let header = SegmentHeader { identity: self.identity, base, previous: full.base(), capacity: spare.bytes };
+        // One that is too small even for a first record, as the very first segment can be, is replaced.
+        let previous = if base == full.base() { full.header.previous } else { full.base() };
+        let header = SegmentHeader { identity: self.identity, base, previous, capacity: spare.bytes };
         let next = Arc::new(self.or_stop(put_in_place(self.disk.as_ref(), &self.dir, header, spare))?);
         self.segments.write().expect(NO_PANIC).insert(base, next.clone());
         *appender = Appender { active: next, earlier_are_safe: true };

@@ -72,11 +72,11 @@ fn header_check(identity: u64, bytes: &[u8; HEADER]) -> u32 {
 }
 
 /// Finds the one bit that was flipped in a header, if flipping it back gives the header of the record at `lsn`.
-pub(crate) fn flipped_header_bit(bytes: &[u8; HEADER], identity: u64, lsn: Lsn) -> Option<usize> {
-    (0..HEADER * 8).find(|bit| {
+pub(crate) fn flipped_header_bit(bytes: &[u8; HEADER], identity: u64, lsn: Lsn) -> Option<(usize, RecordHeader)> {
+    (0..HEADER * 8).find_map(|bit| {
         let mut restored = *bytes;
         restored[bit / 8] ^= 1 << (bit % 8);
-        RecordHeader::decode(&restored, identity, lsn).is_some()
+        Some((bit, RecordHeader::decode(&restored, identity, lsn)?))
     })
 }
 
@@ -148,7 +148,7 @@ mod tests {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(RecordHeader::decode(&bytes, IDENTITY, Lsn(5_000)), None, "bit {bit}");
-            assert_eq!(flipped_header_bit(&bytes, IDENTITY, Lsn(5_000)), Some(bit));
+            assert_eq!(flipped_header_bit(&bytes, IDENTITY, Lsn(5_000)), Some((bit, header())));
         }
     }
 

@@ -7,6 +7,8 @@
 //!                               or what was written has changed since (damaged)
 //! ```
 
+use host::disk::SECTOR_BYTES;
+
 use crate::error::{Corruption, FileError};
 use crate::record::{HEADER, RECORD_HEADER_BYTES, RecordHeader, flipped_header_bit, flipped_payload_bit, u64_at};
 use crate::segment::Segment;
@@ -109,13 +111,19 @@ pub(crate) struct Tail {
 ///
 /// What is broken at the end is a torn write unless something says otherwise:
 ///
-/// * one flipped bit explains it (looked for in payloads of up to 64 KiB): damaged;
+/// * one flipped bit explains it (looked for in payloads of up to 64 KiB) and a lost sector doesn't: damaged;
 /// * a valid header follows of a record that was written when everything before it was safe: damaged;
 /// * valid headers follow, but only of records written when that was not so (`SyncMode::Os`): torn.
 ///
-/// What can't be told apart: more than one flipped bit in the last record, or an unreadable sector that now reads as
-/// zeros, looks like a torn write. The record is given up then, and the journal says that it cut off a torn tail, unless
-/// it was the header that was hit: an unknown header looks like space that was never written.
+/// What can't be told apart, all of it in the very last record only:
+///
+/// * More than one flipped bit, one in a payload over 64 KiB, or an unreadable sector that now reads as zeros looks like a
+///   torn write. The record is given up and reported as a torn tail; if it was its header that was hit, not even that, for
+///   an unknown header looks like space that was never written.
+/// * A flipped bit in a piece of the record that is alone in its sector and shorter than 4 bytes, or that leaves nothing but
+///   zeros there, is given up and reported as a torn tail too.
+/// * A torn payload of up to 64 KiB matches a flipped bit by chance once in 8,192 times or less. Then the journal refuses
+///   to open, and [`crate::cut`] helps.
 pub(crate) fn find_tail(segment: &Segment) -> Result<Tail, FileError> {
     let identity = segment.header.identity;
     let limit = segment.limit();
@@ -128,8 +136,7 @@ pub(crate) fn find_tail(segment: &Segment) -> Result<Tail, FileError> {
             Found::Record(header, _) => last = Some(header),
             Found::BrokenPayload(header, payload) => {
                 if let Some(bit) = flipped_payload_bit(payload, header.payload_check) {
-                    let at = lsn.0 + RECORD_HEADER_BYTES + bit as u64 / 8;
-                    return Err(flipped(segment, lsn, at, bit).into());
+                    check_flip(segment, &header, RECORD_HEADER_BYTES as usize * 8 + bit)?;
                 }
                 // What the payload holds is a client's business and no place to look for records.
                 break (header.end(), Some(header.end()));
@@ -140,8 +147,10 @@ pub(crate) fn find_tail(segment: &Segment) -> Result<Tail, FileError> {
                 if limit.0 - lsn.0 < RECORD_HEADER_BYTES || segment.read_at(lsn.0, &mut bytes)? < HEADER {
                     break (limit.0, None);
                 }
-                if let Some(bit) = flipped_header_bit(&bytes, identity, lsn) {
-                    return Err(flipped(segment, lsn, lsn.0 + bit as u64 / 8, bit).into());
+                let flipped = flipped_header_bit(&bytes, identity, lsn);
+                if let Some((bit, header)) = flipped.filter(|(_, header)| header.end() <= limit.0) {
+                    check_flip(segment, &header, bit)?;
+                    break (header.end(), Some(header.end()));
                 }
                 break (lsn.0 + 1, None);
             }
@@ -188,13 +197,25 @@ pub(crate) fn later_headers(segment: &Segment, from: u64, limit: u64) -> Result<
     Ok(found)
 }
 
-fn flipped(segment: &Segment, lsn: Lsn, at: u64, bit: usize) -> Corruption {
-    let bit = bit % 8;
-    segment.damaged(
-        lsn.0,
-        format!("the record with LSN {lsn}"),
-        format!("it with bit {bit} of byte {} flipped", segment.offset(at)),
-    )
+/// A piece of a record that is alone in its sector and shorter than this may differ in one bit by accident, in bytes.
+const TELLING_PIECE_BYTES_MIN: u64 = 4;
+
+/// Calls it damage that a record has one bit wrong, counted from its start, unless a torn write explains that too: if what
+/// was lost is the record's piece in one sector, and what was there before differs in that bit only.
+fn check_flip(segment: &Segment, header: &RecordHeader, bit: usize) -> Result<(), FileError> {
+    let lsn = header.lsn;
+    let (start, end) = (segment.offset(lsn.0), segment.offset(header.end()));
+    let flipped = start + bit as u64 / 8;
+    let sector = flipped - flipped % SECTOR_BYTES as u64;
+    let (from, to) = (start.max(sector), end.min(sector + SECTOR_BYTES as u64));
+    let mut piece = [0; SECTOR_BYTES];
+    let piece = &mut piece[..(to - from) as usize];
+    segment.read_at(lsn.0 + (from - start), piece)?;
+    if to - from < TELLING_PIECE_BYTES_MIN || *piece == ZEROS[..piece.len()] {
+        return Ok(());
+    }
+    let found = format!("it with bit {} of byte {flipped} flipped", bit % 8);
+    Err(segment.damaged(lsn.0, format!("the record with LSN {lsn}"), found).into())
 }
 
 fn too_long(segment: &Segment, header: &RecordHeader, limit: Lsn) -> Corruption {

@@ -84,6 +84,20 @@ fn a_record_that_is_too_long_is_refused_and_nothing_happens() {
 }
 
 #[test]
+fn the_first_segment_may_be_too_small_for_the_first_record() {
+    let disk = FakeDisk::default();
+    let (journal, _) = open(&disk);
+    let longest = vec![1; small_options().record_bytes_max as usize];
+    assert_eq!(journal.append(&[&longest]).unwrap(), Lsn::FIRST);
+    journal.append(&[&longest]).unwrap();
+    assert_eq!(journal.segments().len(), 2);
+    let records = all_records(&journal);
+    assert_eq!(records.len(), 2);
+    drop(journal);
+    assert_eq!(all_records(&open(&disk).0), records);
+}
+
+#[test]
 fn a_replay_begins_where_it_is_told_and_stops_when_it_is_told() {
     let disk = FakeDisk::default();
     let (journal, _) = open(&disk);
