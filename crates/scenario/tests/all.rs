@@ -1,0 +1,48 @@
+//! Every scenario at every altitude.
+
+use scenario::{Altitude, CoreDriver, Kept, Runner, Script};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The scenarios, brought up to date first if that is asked for.
+fn scripts() -> &'static [Script] {
+    static SCRIPTS: OnceLock<Vec<Script>> = OnceLock::new();
+    SCRIPTS.get_or_init(|| {
+        let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"));
+        let dir = dir.canonicalize().expect("the directory of scenarios");
+        let scripts = Script::read_all(&dir);
+        if std::env::var_os("UPDATE_SCENARIOS").is_none() {
+            return scripts;
+        }
+        for script in scripts {
+            let printed = in_core(&script, Kept::Memory);
+            std::fs::write(&script.path, script.rewritten(&printed)).expect("a scenario can be written");
+        }
+        Script::read_all(&dir)
+    })
+}
+
+fn in_core(script: &Script, kept: Kept) -> Vec<Vec<String>> {
+    Runner::run(script, &mut CoreDriver::new(kept, CoreDriver::rules(&script.rules)))
+}
+
+fn check(altitude: Altitude, mut run: impl FnMut(&Script) -> Vec<Vec<String>>) {
+    let scripts = scripts().iter().filter(|script| script.altitudes.contains(&altitude));
+    let differences: Vec<_> = scripts.filter_map(|script| script.difference(&run(script))).collect();
+    assert!(differences.is_empty(), "at the altitude {}:\n{}", altitude.name(), differences.concat());
+}
+
+#[test]
+fn shard() {
+    check(Altitude::Shard, |script| in_core(script, Kept::Memory));
+}
+
+#[test]
+fn recovered_from_the_journal() {
+    check(Altitude::Recovered, |script| in_core(script, Kept::Journal));
+}
+
+#[test]
+fn recovered_from_snapshots() {
+    check(Altitude::Recovered, |script| in_core(script, Kept::Snapshots));
+}
