@@ -97,6 +97,10 @@ error_kinds! {
     /// A Query request that doesn't say what it wants.
     MissingAction => "MissingAction", "MissingAction", 400;
     RequestEntityTooLarge => "RequestEntityTooLargeException", "RequestEntityTooLarge", 413;
+    /// The rest of the request did not arrive in time. Source: IAM API Reference, Common Errors, for its name.
+    RequestTimeout => "RequestTimeout", "RequestTimeout", 408;
+    /// A Content-Encoding that isn't known. Source: Smithy, UnsupportedMediaTypeException.
+    UnsupportedMediaType => "UnsupportedMediaTypeException", "UnsupportedMediaType", 415;
 
     // Ours to mend; clients try again
     InternalFailure => "InternalFailure", "InternalFailure", 500;

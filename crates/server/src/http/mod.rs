@@ -1,0 +1,12 @@
+//! One request, from its bytes to those of its answer.
+
+pub mod app;
+mod body;
+mod operations;
+mod origin;
+mod panics;
+mod pipeline;
+mod place;
+
+pub use app::App;
+pub use pipeline::answer;
