@@ -3,8 +3,8 @@
 //! Source: SQS API Reference, SetQueueAttributes and GetQueueAttributes.
 
 use crate::errors;
-use api::Error;
 use api::sqs::StringMap;
+use api::{Error, ErrorKind};
 use model::QueueKey;
 use model::limits::*;
 use serde_json::Value;
@@ -129,7 +129,7 @@ fn setting(name: &str, value: &str) -> Result<Option<Setting>, Error> {
         // Observed in recordings of 2024.
         "DeduplicationScope" | "FifoThroughputLimit" => {
             let message = format!("You can specify the {name} only when FifoQueue is set to true.");
-            return Err(Error::new(api::ErrorKind::InvalidAttributeName, message));
+            return Err(Error::new(ErrorKind::InvalidAttributeName, message));
         }
         _ => return Err(errors::unknown_attribute(name)),
     }))
@@ -177,7 +177,9 @@ fn policy(name: &str, value: &str) -> Result<Option<String>, Error> {
         return refuse(&format!("A policy can have at most {POLICY_BYTES_MAX} bytes."));
     }
     let Ok(Value::Object(document)) = serde_json::from_str(value) else {
-        return refuse("A policy is a JSON object.");
+        // AWS's own text, which gives no reason.
+        let message = format!("Invalid value for the parameter {name}.");
+        return Err(Error::new(ErrorKind::InvalidAttributeValue, message));
     };
     let version = document.get("Version").map(Value::as_str);
     if !matches!(version, None | Some(Some("2008-10-17" | "2012-10-17"))) {
@@ -198,7 +200,7 @@ fn policy(name: &str, value: &str) -> Result<Option<String>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use api::ErrorKind::{self, *};
+    use api::ErrorKind::*;
     use model::{AccountId, QueueName, Region, Timestamp};
     use shard::Settings;
 
@@ -308,6 +310,14 @@ mod tests {
             &deep,
         ] {
             assert_eq!(read(&[("Policy", bad)]).map_err(|error| error.kind), Err(InvalidAttributeValue), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_policy_that_is_no_json_object_is_refused_in_aws_s_words() {
+        for bad in ["{", "not json", "[]", "1"] {
+            let expected = Error::new(InvalidAttributeValue, "Invalid value for the parameter Policy.");
+            assert_eq!(read(&[("Policy", bad)]), Err(expected), "{bad}");
         }
     }
 

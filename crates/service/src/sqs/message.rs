@@ -214,18 +214,20 @@ fn check_system_attributes(mut attributes: MessageAttributes) -> Result<Option<A
     }
     let Some(value) = value else { return Ok(None) };
     let attribute = check_attribute(TRACE_HEADER.into(), value)?;
-    let AttributeValue::Text(header) = &attribute.value else {
-        return Err(errors::invalid_parameter(format!("{TRACE_HEADER} must be of type 'String'.")));
-    };
-    let mut fields = header.split(';').map(str::trim).filter(|field| !field.is_empty());
-    let is_header = fields.clone().all(|field| field.contains('=')) && fields.any(|field| field.starts_with("Root="));
-    if &*attribute.data_type != "String" || !is_header {
-        return Err(errors::invalid_parameter(format!(
+    match &attribute.value {
+        AttributeValue::Text(header) if &*attribute.data_type == "String" && is_trace_header(header) => {
+            Ok(Some(attribute))
+        }
+        _ => Err(errors::invalid_parameter(format!(
             "{TRACE_HEADER} must be of type 'String' and hold an X-Ray trace header: \
              Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
-        )));
+        ))),
     }
-    Ok(Some(attribute))
+}
+
+fn is_trace_header(text: &str) -> bool {
+    let fields = || text.split(';').map(str::trim).filter(|field| !field.is_empty());
+    fields().all(|field| field.contains('=')) && fields().any(|field| field.starts_with("Root="))
 }
 
 fn into_text(attribute: Attribute) -> Option<Text> {
