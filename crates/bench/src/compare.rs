@@ -49,9 +49,12 @@ const P50: Measure = measure("p50_ms", "p50 ms", 2);
 const P99: Measure = measure("p99_ms", "p99 ms", 2);
 const P99_9: Measure = measure("p99_9_ms", "p99.9 ms", 2);
 const MAX: Measure = measure("max_ms", "max ms", 1);
+/// What else ran on the machine meanwhile. Where it is more than a little, the row says more about that than about the server.
+const OTHERS: Measure = measure(report::OTHERS_PERCENT, "others %", 0);
 const ERRORS: Measure = measure("errors", "errors", 0);
 
-const BY_MESSAGE: &[Measure] = &[MESSAGES, REQUESTS, SERVER_REQUEST, SERVER_MESSAGE, GENERATOR, P50, P99, ERRORS];
+const BY_MESSAGE: &[Measure] =
+    &[MESSAGES, REQUESTS, SERVER_REQUEST, SERVER_MESSAGE, GENERATOR, P50, P99, OTHERS, ERRORS];
 
 /// Every workload, in the order in which it is run and printed.
 pub const WORKLOADS: &[Workload] = &[
@@ -64,7 +67,7 @@ pub const WORKLOADS: &[Workload] = &[
     Workload {
         key: "send",
         title: "SendMessage",
-        measures: &[REQUESTS, SERVER_REQUEST, GENERATOR, P50, P99, P99_9, ERRORS],
+        measures: &[REQUESTS, SERVER_REQUEST, GENERATOR, P50, P99, P99_9, OTHERS, ERRORS],
         against_bare: true,
     },
     Workload { key: "send-batch", title: "SendMessageBatch of ten", measures: BY_MESSAGE, against_bare: true },
@@ -78,7 +81,8 @@ pub const WORKLOADS: &[Workload] = &[
             SERVER_REQUEST,
             SERVER_MESSAGE,
             P50,
-            P99,
+            OTHERS,
+            ERRORS,
             ERRORS,
         ],
         against_bare: true,
@@ -87,7 +91,7 @@ pub const WORKLOADS: &[Workload] = &[
     Workload {
         key: "paced",
         title: "SendMessage, open loop",
-        measures: &[P99, P50, P99_9, MAX, REQUESTS, SERVER_REQUEST, ERRORS],
+        measures: &[P99, P50, P99_9, MAX, REQUESTS, SERVER_REQUEST, OTHERS, ERRORS],
         against_bare: false,
     },
     Workload {
@@ -274,6 +278,7 @@ impl Turn<'_> {
             (P99, p99),
             (P99_9, p99_9),
             (MAX, max),
+            (OTHERS, outcome.others_cores() * 100.0),
             (ERRORS, outcome.tally.errors_total() as f64),
         ];
         for (measure, value) in values {

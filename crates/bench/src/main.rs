@@ -268,6 +268,8 @@ fn print_outcome(outcome: &load::Outcome, pid: Option<u32>) -> Result<(), Box<dy
     );
     println!("latency, ms: {}", percentiles(tally.latencies.percentiles()));
     println!("generator: {:.1} µs of CPU per request", outcome.generator_cpu_microseconds_per_request());
+    let others = if pid.is_some() { "others on this machine" } else { "the server and others on this machine" };
+    println!("{others}: {:.2} cores", outcome.others_cores());
     if let Some(pid) = pid {
         let memory = process::memory(pid)?;
         println!(

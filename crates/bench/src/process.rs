@@ -15,7 +15,13 @@ pub struct Memory {
 pub fn cpu_time(pid: u32) -> io::Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let ticks = cpu_ticks(&stat).ok_or_else(|| io::Error::other(format!("cannot read /proc/{pid}/stat: {stat}")))?;
-    Ok(Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100))
+    Ok(duration(ticks))
+}
+
+/// CPU time that all processes of the machine have used so far, or that other machines on the same host took from it.
+pub fn machine_cpu_time() -> io::Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/stat")?;
+    machine_cpu_ticks(&stat).map(duration).ok_or_else(|| io::Error::other("cannot read /proc/stat"))
 }
 
 pub fn memory(pid: u32) -> io::Result<Memory> {
@@ -42,6 +48,17 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
+/// `user`, `nice`, `system` and `steal` of the line that sums up all cores.
+fn machine_cpu_ticks(stat: &str) -> Option<u64> {
+    let fields: Vec<u64> =
+        stat.strip_prefix("cpu ")?.lines().next()?.split_ascii_whitespace().flat_map(str::parse).collect();
+    [0, 1, 2, 7].iter().map(|&field| fields.get(field)).sum()
+}
+
+fn duration(ticks: u64) -> Duration {
+    Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second()).unwrap_or(100)
+}
+
 fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
@@ -57,6 +74,12 @@ mod tests {
         let stat = "42 (a ) b) S 1 42 42 0 -1 4194304 100 200 3 4 700 55 9 9 20 0 8 0 100 1000 200";
         assert_eq!(cpu_ticks(stat), Some(755));
         assert_eq!(cpu_ticks("42 (cut) S 1"), None);
+    }
+
+    #[test]
+    fn the_machine_is_busy_with_user_nice_system_and_steal() {
+        assert_eq!(machine_cpu_ticks("cpu  1 20 300 5 6 7 8 4000 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n"), Some(4321));
+        assert_eq!(machine_cpu_ticks("cpu  1 20 300\n"), None);
     }
 
     #[test]

@@ -6,6 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The measure that tells how busy the machine was with other things.
+pub const OTHERS_PERCENT: &str = "others_percent_of_a_core";
+/// From here on a reader is told. Chosen: an idle machine's own doings stay below it.
+const OTHERS_PERCENT_NOTABLE: f64 = 15.0;
+
 /// The values of one measure over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
@@ -155,6 +160,10 @@ impl Report {
             let found = found.as_deref().unwrap_or("not measured");
             let _ = writeln!(out, "  {verdict:<7} {what:<58} wanted {wanted:<14} found {found}");
         }
+        let others = self.others_percent_max();
+        if OTHERS_PERCENT_NOTABLE < others {
+            let _ = writeln!(out, "\nOther processes used up to {others:.0} % of a core: repeat this on a quiet machine.");
+        }
         for (name, target) in &self.targets {
             if let Some(reason) = &target.skipped {
                 let _ = writeln!(out, "\nskipped {name}: {reason}");
@@ -164,6 +173,12 @@ impl Report {
             }
         }
         out
+    }
+
+    /// The most that others used of the machine in any run.
+    fn others_percent_max(&self) -> f64 {
+        let measures = self.targets.iter().flat_map(|(_, target)| target.workloads.values());
+        measures.filter_map(|measures| Some(measures.get(OTHERS_PERCENT)?.max)).fold(0.0, f64::max)
     }
 
     fn table(&self, workload: &Workload, out: &mut String) {
@@ -283,6 +298,7 @@ mod tests {
         ours.note("send", "cpu", 1.25);
         ours.note("send", "cpu", f64::NAN);
         ours.note_errors("send", &BTreeMap::from([("503".to_owned(), 2)]));
+        ours.note("send", OTHERS_PERCENT, 80.0);
         bare.finish();
         ours.finish();
         let missing = TargetReport { skipped: Some("no network".to_owned()), ..TargetReport::default() };
@@ -302,6 +318,7 @@ ours         500   450 … 550     50 %  1.2
         assert!(tables.contains(wanted), "{tables}");
         assert!(tables.contains("skipped peer: no network"), "{tables}");
         assert!(tables.contains("errors of ours: 2 × send: 503"), "{tables}");
+        assert!(tables.contains("Other processes used up to 80 % of a core"), "{tables}");
         assert!(tables.contains("not measured"), "{tables}");
     }
 }

@@ -84,6 +84,8 @@ pub struct Outcome {
     /// CPU time that the server and we used meanwhile.
     pub server_cpu: Option<Duration>,
     pub generator_cpu: Duration,
+    /// CPU time that the machine used beyond that: how far others disturbed the run.
+    pub others_cpu: Duration,
 }
 
 impl Outcome {
@@ -102,6 +104,11 @@ impl Outcome {
 
     pub fn generator_cpu_microseconds_per_request(&self) -> f64 {
         self.generator_cpu.as_secs_f64() * 1e6 / self.tally.requests as f64
+    }
+
+    /// In parts of one core.
+    pub fn others_cores(&self) -> f64 {
+        self.others_cpu.as_secs_f64() / self.elapsed.as_secs_f64()
     }
 
     pub fn server_cpu_microseconds_per_request(&self) -> Option<f64> {
@@ -198,12 +205,16 @@ pub fn run(plan: &Plan) -> io::Result<Outcome> {
         true => (turns.end, cpu_after_clock),
         false => (last_reply.min(turns.end), cpu_times(plan.server_pid)?),
     };
+    let server_cpu = cpu_after.server.zip(cpu_before.server).map(|(after, before)| after.saturating_sub(before));
+    let generator_cpu = cpu_after.generator.saturating_sub(cpu_before.generator);
+    let machine_cpu = cpu_after.machine.saturating_sub(cpu_before.machine);
     Ok(Outcome {
         mix: plan.mix,
         tally,
         elapsed: end.saturating_duration_since(turns.measured_from),
-        server_cpu: cpu_after.0.zip(cpu_before.0).map(|(after, before)| after.saturating_sub(before)),
-        generator_cpu: cpu_after.1.saturating_sub(cpu_before.1),
+        server_cpu,
+        generator_cpu,
+        others_cpu: machine_cpu.saturating_sub(generator_cpu + server_cpu.unwrap_or_default()),
     })
 }
 
@@ -215,9 +226,19 @@ pub fn create_queue(address: SocketAddr, encoder: &Encoder, name: &str) -> io::R
     Ok(String::from_utf8_lossy(url).into_owned())
 }
 
-/// CPU time so far: the server's, ours.
-fn cpu_times(server_pid: Option<u32>) -> io::Result<(Option<Duration>, Duration)> {
-    Ok((server_pid.map(process::cpu_time).transpose()?, process::cpu_time(std::process::id())?))
+/// CPU time used so far.
+struct CpuTimes {
+    server: Option<Duration>,
+    generator: Duration,
+    machine: Duration,
+}
+
+fn cpu_times(server_pid: Option<u32>) -> io::Result<CpuTimes> {
+    Ok(CpuTimes {
+        server: server_pid.map(process::cpu_time).transpose()?,
+        generator: process::cpu_time(std::process::id())?,
+        machine: process::machine_cpu_time()?,
+    })
 }
 
 #[cfg(test)]
