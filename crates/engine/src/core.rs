@@ -14,7 +14,7 @@ use crate::AskError;
 use crate::waiters::{Ticket, Waiter, Waiters};
 use bytes::Bytes;
 use model::{QueueId, Timestamp};
-use shard::{Answer, Command, Entry, Refusal, Reply, Shard};
+use shard::{Answer, BacklogWork, Command, Entry, Refusal, Reply, Shard};
 use std::collections::VecDeque;
 
 /// What a command gives in the end.
@@ -106,6 +106,11 @@ impl<T> Core<T> {
 
     pub fn shard(&self) -> &Shard {
         &self.shard
+    }
+
+    /// What is to be done next about a backlog, if anything.
+    pub fn next_backlog_work(&mut self) -> Option<BacklogWork> {
+        self.shard.next_backlog_work()
     }
 
     /// Carries out `command`, or lets it wait. `now` may jump back; what is stamped doesn't.

@@ -6,12 +6,14 @@
 use crate::store::Store;
 use bytes::Bytes;
 use shard::PayloadAt;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, RwLock};
 
 pub(crate) struct Payloads {
     young: RwLock<Young>,
-    young_bytes_max: usize,
+    expected: RwLock<Expected>,
+    /// Of each of the two.
+    bytes_max: usize,
     /// Nothing while everything is held in memory.
     store: Option<Arc<dyn Store>>,
 }
@@ -23,9 +25,33 @@ struct Young {
     bytes: usize,
 }
 
+/// Pages whose messages are about to be received, as they were thawed: in the order of their queues.
+#[derive(Default)]
+struct Expected {
+    pages: BTreeMap<u64, Bytes>,
+    oldest_first: VecDeque<u64>,
+    bytes: usize,
+}
+
 impl Payloads {
-    pub fn new(store: Option<Arc<dyn Store>>, young_bytes_max: usize) -> Self {
-        Self { young: RwLock::default(), young_bytes_max, store }
+    pub fn new(store: Option<Arc<dyn Store>>, bytes_max: usize) -> Self {
+        Self { young: RwLock::default(), expected: RwLock::default(), bytes_max, store }
+    }
+
+    /// Keeps a page that was thawed, as long as there is room.
+    pub fn expect_page(&self, page: u64, bytes: Bytes) {
+        let mut expected = self.expected.write().expect("nothing panics while it holds this lock");
+        expected.bytes += bytes.len();
+        if let Some(before) = expected.pages.insert(page, bytes) {
+            expected.bytes -= before.len();
+        } else {
+            expected.oldest_first.push_back(page);
+        }
+        while expected.bytes > self.bytes_max && expected.oldest_first.len() > 1 {
+            let oldest = expected.oldest_first.pop_front().expect("there are two");
+            let removed = expected.pages.remove(&oldest).expect("what is listed is there");
+            expected.bytes -= removed.len();
+        }
     }
 
     /// Keeps a batch that starts at `position`, as long as there is room.
@@ -33,7 +59,7 @@ impl Payloads {
         let mut young = self.young.write().expect("nothing panics while it holds this lock");
         young.bytes += entries.len();
         young.batches.push_back((position, entries));
-        while young.bytes > self.young_bytes_max && young.batches.len() > 1 {
+        while young.bytes > self.bytes_max && young.batches.len() > 1 {
             let (_, oldest) = young.batches.pop_front().expect("there are two");
             young.bytes -= oldest.len();
         }
@@ -43,7 +69,12 @@ impl Payloads {
     pub fn young(&self, at: &PayloadAt) -> Option<Bytes> {
         match at {
             PayloadAt::Held(bytes) => Some(Bytes::from_owner(bytes.clone())),
-            PayloadAt::Page { .. } => None,
+            PayloadAt::Page { page, offset, bytes } => {
+                let expected = self.expected.read().expect("nothing panics while it holds this lock");
+                let (from, page) = (*offset as usize, expected.pages.get(page)?);
+                let to = from.checked_add(*bytes as usize)?;
+                (to <= page.len()).then(|| page.slice(from..to))
+            }
             PayloadAt::Journal { position, bytes } => {
                 let young = self.young.read().expect("nothing panics while it holds this lock");
                 let after = young.batches.partition_point(|(start, _)| start <= position);

@@ -11,7 +11,7 @@ use host::clock::Clock;
 use host::disk::Disk;
 use host::entropy::Entropy;
 use model::{QueueId, Timestamp};
-use shard::{Answer, Command, Delivery, Payload, Receipt, ReceiptKey, Receive, Rules, Shard};
+use shard::{Answer, BacklogWork, Command, Delivery, Payload, Receipt, ReceiptKey, Receive, Rules, Shard};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -114,7 +114,7 @@ pub(crate) struct Shared {
     pub snapshot_bytes: u64,
     /// Below this many writable bytes, what is left is for receives and deletes.
     reserve_bytes: u64,
-    payloads: Payloads,
+    pub payloads: Payloads,
     receipt_key: ReceiptKey,
     pub stopping: AtomicBool,
     /// Wakes the keeper.
@@ -377,6 +377,10 @@ impl Shared {
         self.keeper.notify_one();
     }
 
+    pub fn next_backlog_work(&self) -> Option<BacklogWork> {
+        self.lock().core.next_backlog_work()
+    }
+
     /// Asks on behalf of the keeper, and waits until it is durable.
     pub fn ask_blocking(&self, command: Command) -> Outcome {
         let (token, reply) = oneshot::channel();
@@ -398,9 +402,13 @@ impl Shared {
             // Whoever comes next needn't wake it again.
             state.writer = Writer::Busy;
         }
+        let has_backlog_work = self.store.is_some() && state.core.shard().has_backlog_work();
         drop(state);
         if wake {
             self.writer.notify_one();
+        }
+        if has_backlog_work {
+            self.call_keeper();
         }
         self.deliver(outbox);
         asked
@@ -522,6 +530,11 @@ impl Engine {
             None if state.core.is_storage_full() => Health::Full,
             None => Health::Ok,
         }
+    }
+
+    /// How many messages are in memory, those in pages being left out.
+    pub fn in_memory_count(&self) -> usize {
+        self.shared.lock().core.shard().payloads().count()
     }
 
     /// How many receives wait.

@@ -9,8 +9,7 @@
 //! the same state. Kinds are never reused; a kind that this version doesn't know was written by a newer one.
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::command::MovedPayload;
-use crate::{PayloadAt, ReceiptKey, Setting};
+use crate::{PagedMessage, PayloadAt, ReceiptKey, Setting};
 use bytes::Bytes;
 use model::{AccountId, DeliveryNumber, QueueId, QueueKey, QueueName, Region, Serial, Timestamp};
 use std::collections::BTreeMap;
@@ -55,7 +54,11 @@ pub enum Change {
     /// 12
     VisibilityChanged { queue: QueueId, serial: Serial, visible_at: Timestamp },
     /// 13
-    PayloadsMoved { page: u64, moved: Vec<MovedPayload> },
+    PayloadsMoved { page: u64, moved: Vec<PagedMessage> },
+    /// 14
+    Frozen { queue: QueueId, page: u64, serials: Vec<Serial> },
+    /// 15
+    Thawed { queue: QueueId, page: u64, messages: Vec<PagedMessage> },
 }
 
 /// The payload of a message that was just sent.
@@ -176,13 +179,17 @@ impl Change {
             }
             Self::PayloadsMoved { page, moved } => {
                 out.pair(13, *page);
-                out.length(moved.len());
-                for payload in moved {
-                    out.number(payload.queue.0);
-                    out.number(payload.serial.0);
-                    out.number(u64::from(payload.offset));
-                    out.number(u64::from(payload.bytes));
-                }
+                encode_paged(out, moved);
+            }
+            Self::Frozen { queue, page, serials } => {
+                out.pair(14, queue.0);
+                out.number(*page);
+                encode_rising(out, serials);
+            }
+            Self::Thawed { queue, page, messages } => {
+                out.pair(15, queue.0);
+                out.number(*page);
+                encode_paged(out, messages);
             }
         }
     }
@@ -193,16 +200,7 @@ impl Change {
             return Ok(Self::Founded { receipt_key: ReceiptKey::new(from.fixed()?) });
         }
         if kind == 13 {
-            let page = from.number()?;
-            let moved = list(from, |from| {
-                Ok(MovedPayload {
-                    queue: QueueId(from.number()?),
-                    serial: Serial(from.number()?),
-                    offset: from.number_u32()?,
-                    bytes: from.number_u32()?,
-                })
-            })?;
-            return Ok(Self::PayloadsMoved { page, moved });
+            return Ok(Self::PayloadsMoved { page: from.number()?, moved: decode_paged(from)? });
         }
         let queue = QueueId(from.number()?);
         Ok(match kind {
@@ -240,6 +238,8 @@ impl Change {
             12 => {
                 Self::VisibilityChanged { queue, serial: Serial(from.number()?), visible_at: Timestamp(from.number()?) }
             }
+            14 => Self::Frozen { queue, page: from.number()?, serials: decode_rising(from)? },
+            15 => Self::Thawed { queue, page: from.number()?, messages: decode_paged(from)? },
             _ => return Err(Malformed("a change of an unknown kind; a newer version may have written it")),
         })
     }
@@ -262,6 +262,47 @@ fn list<T>(
         list.push(each(from)?);
     }
     Ok(list)
+}
+
+fn encode_paged(out: &mut Writer<'_>, messages: &[PagedMessage]) {
+    out.length(messages.len());
+    for message in messages {
+        out.number(message.queue.0);
+        out.number(message.serial.0);
+        out.number(message.sent_at.0);
+        out.number(u64::from(message.offset));
+        out.number(u64::from(message.bytes));
+    }
+}
+
+fn decode_paged(from: &mut Reader<'_>) -> Result<Vec<PagedMessage>, Malformed> {
+    list(from, |from| {
+        Ok(PagedMessage {
+            queue: QueueId(from.number()?),
+            serial: Serial(from.number()?),
+            sent_at: Timestamp(from.number()?),
+            offset: from.number_u32()?,
+            bytes: from.number_u32()?,
+        })
+    })
+}
+
+/// Each as its distance from the one before: mostly one byte.
+fn encode_rising(out: &mut Writer<'_>, serials: &[Serial]) {
+    out.length(serials.len());
+    let mut before = 0;
+    for serial in serials {
+        out.number(serial.0 - before);
+        before = serial.0;
+    }
+}
+
+fn decode_rising(from: &mut Reader<'_>) -> Result<Vec<Serial>, Malformed> {
+    let mut before = 0u64;
+    list(from, |from| {
+        before = before.checked_add(from.number()?).ok_or(Malformed("a serial is too large"))?;
+        Ok(Serial(before))
+    })
 }
 
 pub(crate) fn encode_key(out: &mut Writer<'_>, key: &QueueKey) {

@@ -1,8 +1,8 @@
 //! What can be asked of a shard, and what it answers.
 
-use crate::{PayloadAt, Receipt, ReceiptKey, Setting, Settings};
+use crate::{PagedMessage, PayloadAt, Receipt, ReceiptKey, Setting, Settings};
 use bytes::Bytes;
-use model::{AccountId, DeliveryNumber, MessageId, QueueKey, Region, Serial, Timestamp};
+use model::{AccountId, DeliveryNumber, MessageId, QueueId, QueueKey, Region, Serial, Timestamp};
 use std::collections::BTreeMap;
 
 /// Something asked of the shard. Those that change nothing give an empty entry.
@@ -40,9 +40,23 @@ pub enum Command {
     /// Hides each message for so many seconds from now. Answer: [`Answer::Outcomes`], in order.
     ChangeVisibility { queue: QueueKey, receipts: Vec<(Receipt, u32)> },
 
-    /// Tells that payloads were copied to a page; those still needed are read there from now on. `offset` counts from
-    /// the start of the page. Answer: [`Answer::Done`].
-    MovePayloads { page: u64, moved: Vec<MovedPayload> },
+    /// Tells that payloads were copied to a page; those still needed are read there from now on. Answer:
+    /// [`Answer::Done`].
+    MovePayloads { page: u64, moved: Vec<PagedMessage> },
+    /// Tells that messages of the backlog were copied to a page: all of them are frozen, or none where one has been
+    /// touched meanwhile. Answer: [`Answer::Frozen`].
+    Freeze { queue: QueueId, page: u64, messages: Vec<PagedMessage> },
+    /// Brings back all messages of a frozen page. Answer: [`Answer::Done`].
+    Thaw { queue: QueueId, page: u64, messages: Vec<PagedMessage> },
+}
+
+/// What a shard would like done with its backlog, by whoever can write and read pages.
+#[derive(Clone, PartialEq, Debug)]
+pub enum BacklogWork {
+    /// Copy these messages to a page, then [`Command::Freeze`].
+    Freeze { queue: QueueId, messages: Vec<(Serial, Timestamp, PayloadAt)> },
+    /// Read this page, then [`Command::Thaw`].
+    Thaw { queue: QueueId, page: u64 },
 }
 
 /// One message of a [`Command::Send`].
@@ -71,15 +85,6 @@ pub struct Receive {
     pub wait_seconds: Option<u32>,
 }
 
-/// Where a payload went.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MovedPayload {
-    pub queue: model::QueueId,
-    pub serial: Serial,
-    pub offset: u32,
-    pub bytes: u32,
-}
-
 /// What a command gives.
 pub type Reply = Result<Answer, Refusal>;
 
@@ -96,6 +101,8 @@ pub enum Answer {
         wait_seconds: u32,
     },
     Outcomes(Vec<Result<(), ReceiptError>>),
+    /// Whether the messages were frozen.
+    Frozen(bool),
 }
 
 /// All that can be said of a queue.

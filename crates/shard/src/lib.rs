@@ -17,20 +17,23 @@
 mod change;
 mod codec;
 mod command;
+mod page;
 mod payload;
 mod queue;
 mod receipt;
 mod setting;
 mod shard;
 mod snapshot;
+mod visible;
 
 pub use change::{Change, Entry, FORMAT_VERSION, NumberedDelivery, SentPayload};
 pub use codec::Malformed;
 pub use command::{
-    Answer, Command, Delivery, Listing, MovedPayload, NewMessage, QueueFacts, ReceiptError, Receive, Refusal, Reply,
+    Answer, BacklogWork, Command, Delivery, Listing, NewMessage, QueueFacts, ReceiptError, Receive, Refusal, Reply,
     SendError, Sent,
 };
+pub use page::{FrozenPage, PageBuilder, PagedMessage, read_page};
 pub use payload::{Attribute, AttributeValue, Payload, PayloadAt};
 pub use receipt::{Receipt, ReceiptKey};
 pub use setting::{Setting, Settings};
-pub use shard::{Decision, Rules, Shard};
+pub use shard::{Decision, Paging, Rules, Shard};

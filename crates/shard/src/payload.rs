@@ -1,10 +1,14 @@
 //! What a message carries, and where that is kept.
 //!
 //! ```text
-//! payload:  version 1 · message id 16 · md5 of body 16 · sender id · body · attributes · parts
+//! payload:  check 4 · version 1 · message id 16 · md5 of body 16 · sender id · body · attributes · parts
+//! check:    CRC-32C of all that follows, little-endian
 //! parts:    (kind, value)*        1 trace header · 2 message group id
 //! attribute: name · type · kind of value (1 text, 2 binary) · value
 //! ```
+//!
+//! A payload carries a check of its own, since it is read by itself, long after the record it came in was checked, and
+//! moves from file to file.
 //!
 //! The shard never looks inside: it hands out where a payload is, and whoever answers the client reads it there.
 
@@ -44,6 +48,7 @@ pub enum AttributeValue {
     Binary(Bytes),
 }
 
+const CHECK_BYTES: usize = 4;
 const VERSION: u8 = 1;
 const PART_TRACE_HEADER: u8 = 1;
 const PART_MESSAGE_GROUP_ID: u8 = 2;
@@ -52,6 +57,7 @@ impl Payload {
     pub fn encode(&self) -> Bytes {
         let mut bytes = Vec::with_capacity(self.body.len() + 128);
         let mut out = Writer(&mut bytes);
+        out.fixed(&[0; CHECK_BYTES]);
         out.byte(VERSION);
         out.fixed(&self.id.0.to_be_bytes());
         out.fixed(&self.body_md5);
@@ -78,12 +84,17 @@ impl Payload {
                 out.text(part);
             }
         }
+        let check = crc32c::crc32c(&bytes[CHECK_BYTES..]);
+        bytes[..CHECK_BYTES].copy_from_slice(&check.to_le_bytes());
         bytes.into()
     }
 
     /// Reads a payload. Its texts share the buffer of `bytes`.
     pub fn decode(bytes: &Bytes) -> Result<Self, Malformed> {
         let mut from = Reader::new(bytes);
+        if u32::from_le_bytes(from.fixed()?) != crc32c::crc32c(&bytes[CHECK_BYTES..]) {
+            return Err(Malformed("a message's bytes have changed on disk"));
+        }
         if from.byte()? != VERSION {
             return Err(Malformed("a message of an unknown version"));
         }
@@ -131,6 +142,14 @@ pub enum PayloadAt {
 }
 
 impl PayloadAt {
+    /// Length of the payload.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Held(bytes) => bytes.len() as u64,
+            Self::Journal { bytes, .. } | Self::Page { bytes, .. } => u64::from(*bytes),
+        }
+    }
+
     pub(crate) fn encode(&self, out: &mut Writer<'_>) {
         match self {
             Self::Held(bytes) => {
@@ -191,8 +210,12 @@ mod tests {
             let bytes = payload.encode();
             assert_eq!(Payload::decode(&bytes), Ok(payload));
             for end in 0..bytes.len() {
-                // Cut short it is refused, unless only whole optional parts are missing.
-                let _ = Payload::decode(&bytes.slice(..end));
+                assert!(Payload::decode(&bytes.slice(..end)).is_err(), "cut at {end}");
+            }
+            for bit in 0..bytes.len() * 8 {
+                let mut flipped = bytes.to_vec();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                assert!(Payload::decode(&flipped.into()).is_err(), "bit {bit}");
             }
         }
     }

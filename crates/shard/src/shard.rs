@@ -3,10 +3,10 @@
 use crate::change::{Change, Entry, NumberedDelivery, SentPayload};
 use crate::command::*;
 use crate::queue::{Message, Queue};
-use crate::{PayloadAt, Receipt, ReceiptKey, Setting, Settings};
+use crate::{PagedMessage, PayloadAt, Receipt, ReceiptKey, Setting, Settings};
 use model::limits::{DELETED_NAME_SECONDS, TAGS_MAX, VISIBILITY_TIMEOUT_SECONDS_MAX};
 use model::{DeliveryNumber, QueueId, QueueKey, QueueName, Serial, Timestamp};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 /// Rules that an operator may set. They bear on decisions only, so a journal written under other rules replays the same.
@@ -16,6 +16,47 @@ pub struct Rules {
     /// At most [`DELETED_NAME_SECONDS`]; names are not remembered for longer.
     pub deleted_name_seconds: u32,
     pub in_flight_max: usize,
+    pub paging: Paging,
+}
+
+/// How much of a queue's backlog is in memory. All but `page_bytes` in messages.
+#[derive(Clone, Debug)]
+pub struct Paging {
+    /// Messages of one page, at most.
+    pub page_messages: usize,
+    /// A page is not made longer once its payloads have this many bytes.
+    pub page_bytes: u64,
+    /// So many visible messages at the head of a queue are never frozen.
+    pub window: usize,
+    /// With fewer visible messages in memory than this, the next page is thawed.
+    pub thaw_below: usize,
+    /// With more visible messages in memory than this, the backlog is frozen.
+    pub freeze_above: usize,
+    /// After so many arrivals one looks whether there are more.
+    pub look_every: u64,
+}
+
+impl Default for Paging {
+    /// Chosen: a page is read in a millisecond or two, and ten of them are received in less time than the next ten take
+    /// to come from the disk.
+    fn default() -> Self {
+        Self {
+            page_messages: 1 << 10,
+            page_bytes: 2 << 20,
+            window: 12 << 10,
+            thaw_below: 8 << 10,
+            freeze_above: 16 << 10,
+            look_every: 256,
+        }
+    }
+}
+
+impl Paging {
+    /// What was just thawed must not be frozen again.
+    fn check(&self) {
+        assert!(self.thaw_below + self.page_messages <= self.window, "a page is thawed into the window");
+        assert!(self.window + self.page_messages <= self.freeze_above, "a page is frozen beyond the window");
+    }
 }
 
 impl Default for Rules {
@@ -24,6 +65,7 @@ impl Default for Rules {
             purge_interval_seconds: model::limits::PURGE_INTERVAL_SECONDS,
             deleted_name_seconds: DELETED_NAME_SECONDS,
             in_flight_max: model::limits::IN_FLIGHT_MESSAGES_MAX,
+            paging: Paging::default(),
         }
     }
 }
@@ -38,6 +80,8 @@ pub struct Shard {
     pub(crate) names: BTreeMap<QueueKey, QueueId>,
     pub(crate) queues: BTreeMap<QueueId, Queue>,
     pub(crate) deleted: DeletedNames,
+    /// Queues whose backlog may be due for freezing or thawing. Not part of the state: it follows from it.
+    backlogs: BTreeSet<QueueId>,
 }
 
 /// What [`Shard::decide`] gives.
@@ -51,6 +95,7 @@ pub struct Decision {
 
 impl Shard {
     pub fn new(rules: Rules) -> Self {
+        rules.paging.check();
         Self {
             rules,
             receipt_key: None,
@@ -59,6 +104,7 @@ impl Shard {
             names: BTreeMap::new(),
             queues: BTreeMap::new(),
             deleted: DeletedNames::default(),
+            backlogs: BTreeSet::new(),
         }
     }
 
@@ -85,7 +131,7 @@ impl Shard {
     pub fn has_visible(&mut self, queue: QueueId, now: Timestamp) -> bool {
         self.queues.get_mut(&queue).is_some_and(|queue| {
             queue.advance(now);
-            queue.visible_count() > 0
+            queue.ready_count() > 0
         })
     }
 
@@ -99,11 +145,39 @@ impl Shard {
         self.queues.values_mut().for_each(|queue| queue.advance(now));
     }
 
-    /// Every message with the place of its payload: what the journal and the pages must keep.
-    pub fn payloads(&self) -> impl Iterator<Item = (QueueId, Serial, &PayloadAt)> {
-        self.queues
-            .iter()
-            .flat_map(|(&id, queue)| queue.messages().map(move |(serial, message)| (id, serial, &message.payload)))
+    /// Every message in memory, with when it was sent and the place of its payload: what the journal and the pages must
+    /// keep.
+    pub fn payloads(&self) -> impl Iterator<Item = (QueueId, Serial, Timestamp, &PayloadAt)> {
+        self.queues.iter().flat_map(|(&id, queue)| {
+            queue.messages().map(move |(serial, message)| (id, serial, message.sent_at, &message.payload))
+        })
+    }
+
+    /// Every page with frozen messages.
+    pub fn frozen_pages(&self) -> impl Iterator<Item = u64> {
+        self.queues.values().flat_map(|queue| queue.frozen().map(|frozen| frozen.page))
+    }
+
+    /// Whether [`Self::next_backlog_work`] may have something.
+    pub fn has_backlog_work(&self) -> bool {
+        !self.backlogs.is_empty()
+    }
+
+    /// What is to be done next about a backlog, if anything.
+    pub fn next_backlog_work(&mut self) -> Option<BacklogWork> {
+        loop {
+            let &id = self.backlogs.first()?;
+            if let Some(queue) = self.queues.get(&id) {
+                if let Some(page) = queue.page_to_thaw(&self.rules.paging) {
+                    return Some(BacklogWork::Thaw { queue: id, page: page.page });
+                }
+                let messages = queue.messages_to_freeze(&self.rules.paging);
+                if !messages.is_empty() {
+                    return Some(BacklogWork::Freeze { queue: id, messages });
+                }
+            }
+            self.backlogs.remove(&id);
+        }
     }
 
     /// Decides what `command` does at the moment `at`, without doing it. Only the indexes over time move along.
@@ -123,6 +197,8 @@ impl Shard {
             }
             Command::Undo { receipts } => self.undo(&mut decided, &receipts),
             Command::MovePayloads { page, moved } => self.move_payloads(&mut decided, page, moved),
+            Command::Freeze { queue, page, messages } => self.freeze(&mut decided, queue, page, &messages),
+            Command::Thaw { queue, page, messages } => self.thaw(&mut decided, queue, page, messages),
             Command::DeleteQueue { queue } => self.on_queue(&mut decided, &queue, |_, id, _, decided| {
                 decided.changes.push(Change::QueueDeleted { queue: id });
                 Ok(Answer::Done)
@@ -169,6 +245,9 @@ impl Shard {
         let id = *self.names.get(key).ok_or(Refusal::QueueDoesNotExist)?;
         let queue = self.queues.get_mut(&id).expect("a name leads to a queue");
         queue.advance(decided.at);
+        if queue.has_frozen() && queue.page_to_thaw(&self.rules.paging).is_some() {
+            self.backlogs.insert(id);
+        }
         decided.queue = Some(id);
         then(&self.rules, id, queue, decided)
     }
@@ -249,14 +328,38 @@ impl Shard {
         Ok(Answer::Done)
     }
 
-    fn move_payloads(&mut self, decided: &mut Decided, page: u64, moved: Vec<MovedPayload>) -> Reply {
-        let still_there = |moved: &MovedPayload| {
+    fn move_payloads(&mut self, decided: &mut Decided, page: u64, moved: Vec<PagedMessage>) -> Reply {
+        let still_there = |moved: &PagedMessage| {
             let message = self.queues.get(&moved.queue).and_then(|queue| queue.get(moved.serial));
             message.is_some_and(|message| matches!(message.payload, PayloadAt::Journal { .. }))
         };
         let moved: Vec<_> = moved.into_iter().filter(still_there).collect();
         if !moved.is_empty() {
             decided.changes.push(Change::PayloadsMoved { page, moved });
+        }
+        Ok(Answer::Done)
+    }
+
+    fn freeze(&mut self, decided: &mut Decided, id: QueueId, page: u64, messages: &[PagedMessage]) -> Reply {
+        let Some(queue) = self.queues.get_mut(&id) else { return Ok(Answer::Frozen(false)) };
+        queue.advance(decided.at);
+        decided.queue = Some(id);
+        let can = queue.can_freeze(messages);
+        if can {
+            let serials = messages.iter().map(|message| message.serial).collect();
+            decided.changes.push(Change::Frozen { queue: id, page, serials });
+        }
+        Ok(Answer::Frozen(can))
+    }
+
+    fn thaw(&mut self, decided: &mut Decided, id: QueueId, page: u64, messages: Vec<PagedMessage>) -> Reply {
+        let Some(queue) = self.queues.get_mut(&id) else { return Ok(Answer::Done) };
+        queue.advance(decided.at);
+        decided.queue = Some(id);
+        let first = messages.first().map(|message| message.serial);
+        let frozen = first.and_then(|first| queue.frozen_page(first, page));
+        if frozen.is_some_and(|frozen| frozen.messages as usize == messages.len()) {
+            decided.changes.push(Change::Thawed { queue: id, page, messages });
         }
         Ok(Answer::Done)
     }
@@ -297,17 +400,16 @@ impl Shard {
                 let queue = self.queue_at(*queue, at);
                 keys.iter().for_each(|key| drop(queue.tags.remove(key)));
             }
-            Change::Sent { queue, serial, visible_at, payload } => {
-                let message = Message {
-                    sent_at: at,
-                    visible_at: *visible_at,
-                    received_at: Timestamp::ZERO,
-                    first_received_at: Timestamp::ZERO,
-                    receive_count: 0,
-                    delivery: DeliveryNumber(0),
-                    payload: payload.place(),
-                };
-                self.queue_at(*queue, at).insert(*serial, message);
+            Change::Sent { queue: id, serial, visible_at, payload } => {
+                let freezes = matches!(payload, SentPayload::Written { .. });
+                let queue = self.queue_at(*id, at);
+                queue.insert(*serial, Message::new(at, *visible_at, payload.place()));
+                let in_memory = queue.visible_in_memory();
+                // Now and then is enough: a page takes many messages.
+                let paging = &self.rules.paging;
+                if freezes && serial.0.is_multiple_of(paging.look_every) && in_memory > paging.freeze_above {
+                    self.backlogs.insert(*id);
+                }
             }
             Change::Received { queue, visible_at, deliveries } => {
                 let queue = self.queue_at(*queue, at);
@@ -354,6 +456,8 @@ impl Shard {
                     queue.move_payload(payload.serial, at);
                 }
             }
+            Change::Frozen { queue, page, serials } => self.queue_at(*queue, at).freeze(*page, serials),
+            Change::Thawed { queue, page, messages } => self.queue_at(*queue, at).thaw(*page, messages),
         }
     }
 
@@ -372,6 +476,9 @@ impl Shard {
         self.queues.values().for_each(Queue::check_invariants);
     }
 }
+
+/// While messages are being thawed, a receive that finds none in memory waits for them so long.
+const THAW_WAIT_SECONDS: u32 = 5;
 
 /// What is being decided.
 struct Decided {
@@ -471,7 +578,7 @@ fn send(id: QueueId, queue: &Queue, decided: &mut Decided, messages: Vec<NewMess
 ///
 /// Source: SQS API Reference, ReceiveMessage. A long poll at the in-flight quota waits instead of failing.
 fn receive_from(rules: &Rules, id: QueueId, queue: &Queue, decided: &mut Decided, receive: &Receive) -> Reply {
-    let wait_seconds = receive.wait_seconds.unwrap_or(queue.settings.wait_seconds);
+    let mut wait_seconds = receive.wait_seconds.unwrap_or(queue.settings.wait_seconds);
     let room = rules.in_flight_max.saturating_sub(queue.in_flight_count());
     if room == 0 && wait_seconds == 0 {
         return Err(Refusal::TooManyInFlight);
@@ -495,6 +602,8 @@ fn receive_from(rules: &Rules, id: QueueId, queue: &Queue, decided: &mut Decided
     if !numbered.is_empty() {
         let visible_at = decided.at.plus_seconds(u64::from(seconds));
         decided.changes.push(Change::Received { queue: id, visible_at, deliveries: numbered });
+    } else if queue.has_frozen() && room > 0 {
+        wait_seconds = wait_seconds.max(THAW_WAIT_SECONDS);
     }
     Ok(Answer::Received { deliveries, wait_seconds })
 }

@@ -3,6 +3,8 @@
 //! ```text
 //! snapshot:  format version 4 · moment · receipt key? · next queue id · queues · deleted names
 //! queue:     id · account · region · name · created · modified · purged? · settings · tags · next serial · messages
+//!            · frozen pages
+//! page:      number · messages · first and last serial · oldest and newest moment of sending
 //! message:   serial since the one before · sent · visible · received · first received · receive count · delivery
 //!            · place of payload
 //! ```
@@ -12,7 +14,7 @@
 use crate::change::{decode_key, decode_settings, decode_tags, encode_key, encode_settings, encode_tags};
 use crate::codec::{Malformed, Reader, Writer};
 use crate::queue::{Message, Queue};
-use crate::{FORMAT_VERSION, PayloadAt, ReceiptKey, Rules, Settings, Shard};
+use crate::{FORMAT_VERSION, FrozenPage, PayloadAt, ReceiptKey, Rules, Settings, Shard};
 use model::{DeliveryNumber, QueueId, Serial, Timestamp};
 
 impl Shard {
@@ -94,6 +96,14 @@ fn encode_queue(out: &mut Writer<'_>, queue: &Queue) {
         before = serial.0;
         encode_message(out, message);
     }
+    out.length(queue.frozen().count());
+    for page in queue.frozen() {
+        out.number(page.page);
+        out.number(u64::from(page.messages));
+        for number in [page.first.0, page.last.0, page.oldest_sent_at.0, page.newest_sent_at.0] {
+            out.number(number);
+        }
+    }
 }
 
 fn decode_queue(from: &mut Reader<'_>) -> Result<Queue, Malformed> {
@@ -117,7 +127,28 @@ fn decode_queue(from: &mut Reader<'_>) -> Result<Queue, Malformed> {
         }
         queue.restore(Serial(serial), decode_message(from)?);
     }
+    for _ in 0..from.length()? {
+        let page = decode_frozen(from)?;
+        if page.first > page.last
+            || page.last >= queue.next_serial
+            || queue.frozen_page(page.first, page.page).is_some()
+        {
+            return Err(Malformed("a page that can't be"));
+        }
+        queue.add_frozen(page);
+    }
     Ok(queue)
+}
+
+fn decode_frozen(from: &mut Reader<'_>) -> Result<FrozenPage, Malformed> {
+    Ok(FrozenPage {
+        page: from.number()?,
+        messages: from.number_u32()?,
+        first: Serial(from.number()?),
+        last: Serial(from.number()?),
+        oldest_sent_at: Timestamp(from.number()?),
+        newest_sent_at: Timestamp(from.number()?),
+    })
 }
 
 fn encode_message(out: &mut Writer<'_>, message: &Message) {

@@ -1,5 +1,6 @@
 //! A whole engine with its threads, over a disk in memory that can lose, fail and fill up.
 
+mod backlog;
 mod durability;
 mod polls;
 
@@ -25,7 +26,7 @@ impl Bench {
         let mut options =
             Options::new("/data".into(), clock.clone(), Arc::new(FakeEntropy::new(7)), Arc::new(disk.clone()));
         options.durability = durability;
-        options.segment_bytes = 6 << 20;
+        options.segment_bytes = 256 << 10;
         Self { clock, disk, options }
     }
 
