@@ -156,25 +156,29 @@ impl Journal {
         let spares = Spares::open(disk.clone(), dir, &names, options.segment_bytes, options.spares_max)?;
         let mut segments = open_segments(disk.as_ref(), dir, &names)?;
         let created = segments.is_empty();
-        if created {
+        let torn = if created {
             if let Some(spare) = spares.first_path() {
                 return Err(missing_segments(spare).into());
             }
             segments.push(create_first(disk.as_ref(), dir, &spares, &options)?);
-        }
-        let (active, torn) = recover_tail(segments.last().expect("there is one, or it was just made"))?;
-        // Whoever wrote this may have been killed between a rename and its sync.
-        disk.sync_dir(dir).doing("sync directory", dir)?;
+            None
+        } else {
+            let torn = recover_tail(segments.last().expect("there is at least one"))?;
+            // Whoever wrote this may have been killed between a rename and its sync.
+            disk.sync_dir(dir).doing("sync directory", dir)?;
+            torn
+        };
 
         let segments: BTreeMap<Lsn, Arc<Segment>> =
             segments.into_iter().map(|segment| (segment.base(), Arc::new(segment))).collect();
         let (oldest, newest) = (segments.first_key_value(), segments.last_key_value());
         let (oldest, newest) = (oldest.expect("one exists"), newest.expect("one exists"));
-        let opened = Opened { oldest: *oldest.0, end: active, torn, created };
+        let end = newest.1.end();
+        let opened = Opened { oldest: *oldest.0, end, torn, created };
         let journal = Self {
             identity: newest.1.header.identity,
             appender: Mutex::new(Appender { active: newest.1.clone(), earlier_are_safe: true }),
-            end: AtomicU64::new(active.0),
+            end: AtomicU64::new(end.0),
             segments: RwLock::new(segments),
             spares,
             trimming: Mutex::new(()),
@@ -464,7 +468,7 @@ fn missing_segments(spare: PathBuf) -> Corruption {
 }
 
 /// Finds the end of the last segment, cuts off what was torn and makes sure that what is kept is safe.
-fn recover_tail(segment: &Segment) -> Result<(Lsn, Option<TornTail>), FileError> {
+fn recover_tail(segment: &Segment) -> Result<Option<TornTail>, FileError> {
     let Tail { end, last, torn_until } = scan::find_tail(segment)?;
     segment.set_end(end);
     // Whoever wrote the last record may not have lived to sync it, or may have failed to; a sync alone would not tell us
@@ -483,7 +487,7 @@ fn recover_tail(segment: &Segment) -> Result<(Lsn, Option<TornTail>), FileError>
         }
     };
     segment.file.sync_data().doing("sync segment", &segment.path)?;
-    Ok((end, torn))
+    Ok(torn)
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

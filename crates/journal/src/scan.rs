@@ -149,7 +149,12 @@ pub(crate) fn find_tail(segment: &Segment) -> Result<Tail, FileError> {
                 }
                 let flipped = flipped_header_bit(&bytes, identity, lsn);
                 if let Some((bit, header)) = flipped.filter(|(_, header)| header.end() <= limit.0) {
-                    check_flip(segment, &header, bit)?;
+                    // If the payload is wrong too, it is more than one bit.
+                    let mut payload = vec![0; header.payload_bytes as usize];
+                    segment.read_at(lsn.0 + RECORD_HEADER_BYTES, &mut payload)?;
+                    if crc32c::crc32c(&payload) == header.payload_check {
+                        check_flip(segment, &header, bit)?;
+                    }
                     break (header.end(), Some(header.end()));
                 }
                 break (lsn.0 + 1, None);

@@ -129,11 +129,16 @@ impl Spares {
             }
         }
         let spare = self.create(self.segment_bytes)?;
+        if let Err(error) = spare.file.sync_data().doing("sync segment", &spare.path) {
+            // What stays behind is a spare like any other when the journal is next opened.
+            let _ = self.disk.remove(&spare.path);
+            return Err(error);
+        }
         lock(&self.waiting).ready.push(spare);
         Ok(true)
     }
 
-    /// Makes a file of this length, filled with zeros. It is safe when this returns, its name is not.
+    /// Makes a file of this length, filled with zeros. Whoever uses it syncs it.
     pub fn create(&self, bytes: u64) -> Result<Spare, DiskError> {
         let path = self.next_path();
         let mut unfinished = path.clone().into_os_string();
@@ -153,10 +158,12 @@ impl Spares {
     fn fill(&self, path: &Path, bytes: u64) -> Result<Box<dyn File>, DiskError> {
         let file = self.disk.create(path).doing("create segment", path)?;
         file.allocate(bytes).doing("allocate segment", path)?;
-        // In steps, so that the syncs of appends need not wait for all of it.
         for start in (0..bytes).step_by(FILL_STEP_BYTES as usize) {
+            if start > 0 {
+                // In steps, so that the syncs of appends need not wait for all of it.
+                file.sync_data().doing("sync segment", path)?;
+            }
             write_zeros(file.as_ref(), start, FILL_STEP_BYTES.min(bytes - start)).doing("fill segment", path)?;
-            file.sync_data().doing("sync segment", path)?;
         }
         Ok(file)
     }
