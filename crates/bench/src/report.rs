@@ -162,7 +162,8 @@ impl Report {
         }
         let others = self.others_percent_max();
         if OTHERS_PERCENT_NOTABLE < others {
-            let _ = writeln!(out, "\nOther processes used up to {others:.0} % of a core: repeat this on a quiet machine.");
+            let _ =
+                writeln!(out, "\nOther processes used up to {others:.0} % of a core: repeat this on a quiet machine.");
         }
         for (name, target) in &self.targets {
             if let Some(reason) = &target.skipped {
