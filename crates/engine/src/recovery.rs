@@ -34,7 +34,7 @@ pub fn catch_up(store: &dyn Store, recovered: &mut Recovered) -> Result<(), Stri
             recovered.lsn
         ));
     }
-    if recovered.lsn == 0 && store.oldest() != first_position(store) && store.oldest() != end {
+    if recovered.lsn == 0 && store.oldest() != store.first() {
         return Err(format!(
             "the journal begins at {} and there is no snapshot of what came before. \
              Restore the whole data directory from a backup",
@@ -60,9 +60,4 @@ pub fn catch_up(store: &dyn Store, recovered: &mut Recovered) -> Result<(), Stri
         },
     )?;
     malformed.map_or(Ok(()), Err)
-}
-
-/// Where the first record of a new journal stands.
-fn first_position(_store: &dyn Store) -> u64 {
-    journal::Lsn::FIRST.0
 }

@@ -37,6 +37,8 @@ pub trait Store: Send + Sync + 'static {
     /// Hands over each record from the one that begins at `from` (0: the oldest) to the end, with the position of its
     /// entries.
     fn replay(&self, from: u64, each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>) -> Result<(), String>;
+    /// Position of the very first record there ever was.
+    fn first(&self) -> u64;
     /// Position of the oldest record that is kept.
     fn oldest(&self) -> u64;
     /// Gives up all that lies before; less may go.
@@ -152,6 +154,10 @@ impl Store for LocalStore {
             .map_err(|error| error.to_string())
     }
 
+    fn first(&self) -> u64 {
+        journal::Lsn::FIRST.0
+    }
+
     fn oldest(&self) -> u64 {
         self.journal.oldest().0
     }
@@ -166,6 +172,8 @@ impl Store for LocalStore {
     }
 
     fn write_snapshot(&self, lsn: u64, bytes: &[u8]) -> Result<(), String> {
+        // A snapshot must not outlive the journal that it holds at the end of.
+        self.journal.sync().map_err(|error| error.to_string())?;
         self.snapshots.write(journal::Lsn(lsn), bytes).map_err(|error| error.to_string())?;
         self.snapshots.remove_before(journal::Lsn(lsn)).map(drop).map_err(|error| error.to_string())
     }
