@@ -53,7 +53,8 @@ impl Attribute {
     }
 }
 
-#[derive(Clone, Debug)]
+/// Asks for messages.
+#[derive(Clone, Default, Debug)]
 pub struct Receive {
     pub queue: String,
     pub messages_max: Option<i64>,

@@ -27,12 +27,17 @@ mod args;
 mod call;
 mod core_driver;
 mod driver;
+mod query;
 mod runner;
 mod script;
+mod server;
+mod server_driver;
 mod shown;
 
 pub use call::{Call, Code, Message, Received, Reply};
 pub use core_driver::{CoreDriver, Kept};
 pub use driver::Driver;
-pub use runner::Runner;
+pub use runner::{Runner, STOPPED};
 pub use script::{Altitude, Script};
+pub use server::Server;
+pub use server_driver::{Protocol, ServerDriver};

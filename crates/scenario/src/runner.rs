@@ -18,16 +18,22 @@
 //!
 //! A message goes by its body. Its receipt is that of its latest delivery; `receipt=1` is that of its first, `receipt=id`
 //! the message's id, which is no receipt, and `receipt=forged` is made up. `queue=NAME` stands for another queue than the
-//! first one that the file creates. In a file that creates none there is one.
+//! first one that the file creates. In a file that creates none there is one. Of a batch the entries that failed are
+//! shown.
 
 use crate::args::{self, Args};
 use crate::call::{Attribute, Call, Code, Message, Receive, Received, Reply, StringMap};
 use crate::driver::Driver;
 use crate::script::Script;
 use crate::shown;
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const DEFAULT_QUEUE: &str = "q";
+
+/// Begins the line that a step prints at which the scenario, or what it runs on, broke down.
+pub const STOPPED: &str = "(stopped)";
 
 /// Runs one scenario.
 pub struct Runner<'a> {
@@ -52,7 +58,7 @@ struct Known {
 type Lines = Vec<String>;
 
 impl<'a> Runner<'a> {
-    /// Runs all steps and gives what each printed.
+    /// Runs all steps and gives what each printed. After a step that broke down none prints anything.
     pub fn run(script: &Script, driver: &'a mut dyn Driver) -> Vec<Lines> {
         let created = script.steps.iter().find_map(|step| step.command.strip_prefix("create "));
         let created = created.and_then(|rest| rest.split_whitespace().next());
@@ -62,11 +68,18 @@ impl<'a> Runner<'a> {
             let printed = runner.step(&format!("create {DEFAULT_QUEUE}"));
             assert!(printed.is_empty(), "{}: cannot create a queue: {printed:?}", script.path.display());
         }
-        script
-            .steps
-            .iter()
-            .map(|step| runner.step_at(&script.path.display().to_string(), step.line, &step.command))
-            .collect()
+        let mut stopped = false;
+        let mut step = |command: &str| {
+            if stopped {
+                return vec![];
+            }
+            let step = AssertUnwindSafe(|| runner.step(command));
+            catch_unwind(step).unwrap_or_else(|panic| {
+                stopped = true;
+                vec![format!("{STOPPED} {}", panic_message(&*panic))]
+            })
+        };
+        script.steps.iter().map(|scripted| step(&scripted.command)).collect()
     }
 
     fn new(queue: String, driver: &'a mut dyn Driver) -> Self {
@@ -80,14 +93,6 @@ impl<'a> Runner<'a> {
             polls: BTreeMap::new(),
             next_page: None,
         }
-    }
-
-    fn step_at(&mut self, path: &str, line: usize, command: &str) -> Lines {
-        let step = std::panic::AssertUnwindSafe(|| self.step(command));
-        std::panic::catch_unwind(step).unwrap_or_else(|panic| {
-            eprintln!("{path}:{line}: {command}");
-            std::panic::resume_unwind(panic)
-        })
     }
 
     fn step(&mut self, line: &str) -> Lines {
@@ -178,13 +183,16 @@ impl<'a> Runner<'a> {
                 self.driver.advance(args::seconds(&args.required()) as u64);
                 vec![]
             }
-            poll => match self.polls.get(poll) {
-                Some(&number) => match self.driver.poll(number) {
+            poll => {
+                let Some(&number) = self.polls.get(poll) else { panic!("there is no command and no poll {poll}") };
+                match self.driver.poll(number) {
                     None => vec!["(waiting)".to_owned()],
-                    Some(answer) => self.shown(answer),
-                },
-                None => panic!("there is no command and no poll {poll}"),
-            },
+                    Some(answer) => {
+                        self.polls.remove(poll);
+                        self.shown(answer)
+                    }
+                }
+            }
         }
     }
 
@@ -324,11 +332,9 @@ impl<'a> Runner<'a> {
                 none_if_empty(names.into_iter().chain(more).collect())
             }
             Ok(Reply::Outcomes(outcomes)) => {
-                let shown = |(entry, outcome): (String, Result<_, Code>)| match outcome {
-                    Ok(_) => format!("{entry} ok"),
-                    Err(code) => format!("{entry} error {code}"),
-                };
-                outcomes.into_iter().map(shown).collect()
+                let failed =
+                    |(entry, outcome): (String, Result<_, Code>)| Some(format!("{entry} error {}", outcome.err()?));
+                outcomes.into_iter().filter_map(failed).collect()
             }
             Ok(Reply::Messages(messages)) => {
                 none_if_empty(messages.iter().map(|message| self.delivered(message)).collect())
@@ -354,6 +360,11 @@ impl<'a> Runner<'a> {
         }
         line
     }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("for no reason given")
 }
 
 /// The id of a batch's entry is the message's name, unless it says otherwise.
