@@ -15,7 +15,7 @@ from kit.server import RunningServer, Server
 
 @pytest.fixture(scope="session")
 def server():
-    endpoint = os.environ.get("POSTHOUSE_ENDPOINT")
+    endpoint = os.environ.get("CONFORMANCE_ENDPOINT")
     started = RunningServer(endpoint) if endpoint else Server()
     yield started
     assert started.is_alive(), f"the server died:\n{started.log()}"
@@ -28,7 +28,7 @@ def own_server():
     started = []
 
     def start(*arguments, **options):
-        if "POSTHOUSE_ENDPOINT" in os.environ:
+        if "CONFORMANCE_ENDPOINT" in os.environ:
             pytest.skip("needs a server of its own")
         started.append(Server(*arguments, **options))
         return started[-1]

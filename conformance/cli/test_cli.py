@@ -1,4 +1,7 @@
-"""The AWS CLI, pointed here by AWS_ENDPOINT_URL alone. CLIS-06."""
+"""The AWS CLI, version 1. CLIS-06.
+
+It is pointed here by --endpoint-url: for SQS this version overrides AWS_ENDPOINT_URL with AWS's own address.
+"""
 
 import json
 import os
@@ -17,7 +20,6 @@ def aws(server, tmp_path):
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
-        "AWS_ENDPOINT_URL": server.endpoint,
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -26,7 +28,7 @@ def aws(server, tmp_path):
     }
 
     def run(*arguments, fails=False):
-        done = subprocess.run([AWS, "sqs", *arguments], env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([AWS, "--endpoint-url", server.endpoint, "sqs", *arguments], env=environment, capture_output=True, text=True, timeout=60)
         if fails:
             assert done.returncode != 0, done.stdout
             return done.stderr

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const TARGET = process.env.CARGO_TARGET_DIR ?? join(import.meta.dirname, "../../target");
-const BINARY = process.env.POSTHOUSE_BIN ?? join(TARGET, "release/posthouse");
+const BINARY = process.env.CONFORMANCE_BIN ?? join(TARGET, "release/posthouse");
 
 export async function startServer() {
   const home = mkdtempSync(join(tmpdir(), "posthouse-js-"));

@@ -12,7 +12,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-BINARY = Path(os.environ.get("POSTHOUSE_BIN", TARGET / "release" / "posthouse"))
+BINARY = Path(os.environ.get("CONFORMANCE_BIN", TARGET / "release" / "posthouse"))
 
 START_SECONDS_MAX = 10
 
@@ -97,7 +97,7 @@ class Server:
 
 
 class RunningServer:
-    """A server that somebody else started, named by POSTHOUSE_ENDPOINT. Its clock is the real one."""
+    """A server that somebody else started, named by CONFORMANCE_ENDPOINT. Its clock is the real one."""
 
     def __init__(self, endpoint):
         self.endpoint = endpoint.rstrip("/")

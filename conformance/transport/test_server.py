@@ -144,7 +144,7 @@ class TestProcess:
         log = server.log()
         assert f"listening on {server.endpoint}" in log
         assert str(server.data) in log
-        assert "fsync" in log
+        assert "on disk" in log
         assert "aws " in log and "--endpoint-url" in log
 
     def test_health(self, server):
@@ -194,6 +194,18 @@ class TestProcess:
 
 
 class TestConfiguration:
+    def test_LIFE_09_SERR_20_the_in_flight_quota_can_be_lowered(self, own_server):
+        """Then it is easy to reach in a test."""
+        sqs = client(own_server("--in-flight-max", "100").endpoint)
+        url = sqs.create_queue(QueueName="q")["QueueUrl"]
+        send(sqs, url, *map(str, range(102)))
+        handles = [receive_one(sqs, url, count=1)["ReceiptHandle"] for _ in range(100)]
+        refusal = refused(sqs.receive_message, QueueUrl=url)
+        assert (refusal.code, refusal.status) == ("OverLimit", 403)
+        assert "Messages" not in sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1)
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=handles[0])
+        assert bodies(receive(sqs, url, count=10)) == ["100"]
+
     def test_the_rules_of_sixty_seconds_can_be_switched_off(self, own_server, name):
         """Many test suites want that."""
         server = own_server("--purge-interval-seconds", "0", "--deleted-name-seconds", "0")

@@ -180,5 +180,5 @@ fn js_tests() -> std::path::PathBuf {
 
 /// Tells the suites which binary to test and where their tools are.
 fn with_binary(command: &mut Command) -> &mut Command {
-    command.env("POSTHOUSE_BIN", target().join("release/posthouse")).env("CARGO_TARGET_DIR", target())
+    command.env("CONFORMANCE_BIN", target().join("release/posthouse")).env("CARGO_TARGET_DIR", target())
 }

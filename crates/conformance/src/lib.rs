@@ -30,7 +30,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the binary that `POSTHOUSE_BIN` names, or else the release build of this workspace.
+    /// Starts the binary that `CONFORMANCE_BIN` names, or else the release build of this workspace.
     ///
     /// Panics where there is none, or where it doesn't start.
     pub fn start(durability: &'static str) -> Self {
@@ -86,7 +86,7 @@ impl Drop for Server {
 }
 
 fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("POSTHOUSE_BIN") {
+    if let Some(path) = std::env::var_os("CONFORMANCE_BIN") {
         return path.into();
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
