@@ -67,6 +67,7 @@ impl Server {
             purge_interval_seconds: settings.purge_interval_seconds,
             deleted_name_seconds: settings.deleted_name_seconds,
             in_flight_max: settings.in_flight_max,
+            ..Rules::default()
         });
         let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy::default());
         let test_clock = settings.test_clock.then(|| Arc::new(AdvancedClock::default()));

@@ -173,6 +173,11 @@ impl Call {
             Members::Form { uri, body } => query::decode(&self.operation, uri, body),
         }
     }
+
+    /// Lets go of the request's bytes once they have been decoded: an answer can take its time.
+    pub fn forget_members(&mut self) {
+        self.members = Members::Json(Bytes::new());
+    }
 }
 
 /// Most members, items of lists and parameters in one request.

@@ -3,14 +3,13 @@
 use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 
 /// Runs a future to its end, or to its panic: then says what the panic said.
 ///
 /// What the future shares with others has to be sound after a panic; the engine's own locks refuse to go on.
-pub async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
-    let mut future = pin!(future);
+pub async fn caught<F: Future>(mut future: Pin<&mut F>) -> Result<F::Output, String> {
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
@@ -27,14 +26,15 @@ fn said(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::pin::pin;
 
     #[tokio::test]
     async fn a_panic_becomes_an_error() {
-        assert_eq!(caught(async { 1 }).await, Ok(1));
+        assert_eq!(caught(pin!(async { 1 })).await, Ok(1));
         let later = async {
             tokio::task::yield_now().await;
             panic!("number {}", 2)
         };
-        assert_eq!(caught::<_>(later).await, Err::<(), _>("number 2".into()));
+        assert_eq!(caught::<_>(pin!(later)).await, Err::<(), _>("number 2".into()));
     }
 }

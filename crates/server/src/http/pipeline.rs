@@ -18,6 +18,7 @@ use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Body;
 use service::{Context, Dispatch, Handle};
+use std::pin::pin;
 use wire::{Call, Rejected, WireProtocol};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
@@ -34,9 +35,9 @@ where
     let may_ask = origin::may_ask(&parts, &app.cors_origins);
     let page = parts.headers.get(ORIGIN).filter(|_| may_ask).cloned();
 
-    let answered = async {
+    let answered = pin!(async {
         if may_ask { routed(app, protocol, parts, body, id).await } else { wire::error(protocol, &other_page(), id) }
-    };
+    });
     let mut response = match panics::caught(answered).await {
         Ok(response) => response,
         Err(panic) => {
@@ -124,8 +125,9 @@ struct CarryOut<'a> {
 impl Dispatch for CarryOut<'_> {
     type Output = Result<Response<Bytes>, Error>;
 
-    async fn run<O: Handle>(self) -> Self::Output {
+    async fn run<O: Handle>(mut self) -> Self::Output {
         let request: O = self.call.decode()?;
+        self.call.forget_members();
         let reply = service::carry_out(request, self.context).await?;
         Ok(wire::reply(&self.call, &reply, self.id))
     }
