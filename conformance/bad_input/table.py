@@ -391,17 +391,18 @@ for value in ("%FF", "%C0%AF", "%ED%A0%80", "%00", "%01", "%EF%BF%BF"):
         form_call(f"Action=SendMessage&QueueUrl=QUOTED&MessageBody={value}".encode()),
         expect(400),
     )
+FIRST = "MessageBody=x&MessageAttribute.1"
 for name, fields in {
     "DelaySeconds=abc": "MessageBody=x&DelaySeconds=abc",
     "DelaySeconds of 400 digits": "MessageBody=x&DelaySeconds=" + "9" * 400,
     "DelaySeconds empty": "MessageBody=x&DelaySeconds=",
-    "an attribute without a name": "MessageBody=x&MessageAttribute.1.Value.DataType=String&MessageAttribute.1.Value.StringValue=v",
-    "an attribute without a value": "MessageBody=x&MessageAttribute.1.Name=a",
+    "an attribute without a name": f"{FIRST}.Value.DataType=String&MessageAttribute.1.Value.StringValue=v",
+    "an attribute without a value": f"{FIRST}.Name=a",
     "an attribute numbered 0": "MessageBody=x&MessageAttribute.0.Name=a",
     "an attribute with a negative number": "MessageBody=x&MessageAttribute.-1.Name=a",
     "an attribute with a huge number": "MessageBody=x&MessageAttribute.99999999999999999999.Name=a",
     "an attribute without a number": "MessageBody=x&MessageAttribute.Name=a",
-    "bytes that are not base64": "MessageBody=x&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=Binary&MessageAttribute.1.Value.BinaryValue=!!!",
+    "bytes that are not base64": f"{FIRST}.Name=a&MessageAttribute.1.Value.DataType=Binary&MessageAttribute.1.Value.BinaryValue=!!!",
     "a name of 100,000 dots": "MessageBody=x&" + "." * 100_000 + "=x",
     "a member 10,000 levels deep": "MessageBody=x&MessageAttribute" + ".1" * 10_000 + "=x",
     "a scalar with a member": "MessageBody=x&MessageBody.1.x=y",

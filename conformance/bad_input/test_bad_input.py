@@ -90,8 +90,9 @@ def test_half_requests_hold_up_nobody(target):
     for connection in waiting:
         connection.send(half)
     sqs = client(server.endpoint)
-    send(sqs, queue, "served")
-    assert bodies(receive(sqs, queue)) == ["served"]
+    own = sqs.create_queue(QueueName="served")["QueueUrl"]
+    send(sqs, own, "served")
+    assert bodies(receive(sqs, own)) == ["served"]
     for connection in waiting:
         connection.close()
     assert server.is_alive()

@@ -28,7 +28,13 @@ def aws(server, tmp_path):
     }
 
     def run(*arguments, fails=False):
-        done = subprocess.run([AWS, "--endpoint-url", server.endpoint, "sqs", *arguments], env=environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [AWS, "--endpoint-url", server.endpoint, "sqs", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         if fails:
             assert done.returncode != 0, done.stdout
             return done.stderr

@@ -97,7 +97,7 @@ RANGES = {
 
 
 @pytest.mark.parametrize("attribute", RANGES)
-def test_F033_F040_ranges(sqs, queue, name, attribute):
+def test_F033_F040_SERR_08_ranges(sqs, queue, name, attribute):
     low, high = RANGES[attribute]
     for good in (low, high):
         sqs.set_queue_attributes(QueueUrl=queue, Attributes={attribute: str(good)})
@@ -236,7 +236,8 @@ class TestEncryption:
         )
         assert (refusal.code, refusal.status) == ("InvalidAttributeName", 400)
         assert refusal.message == (
-            "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE."
+            "You can use one type of server-side encryption (SSE) at one time. "
+            "You can either enable KMS SSE or SQS SSE."
         )
         assert attributes(sqs, queue) == before
 

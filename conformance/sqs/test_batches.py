@@ -136,7 +136,8 @@ class TestSend:
                 "Id": "big",
                 "SenderFault": True,
                 "Code": "InvalidParameterValue",
-                "Message": "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.",
+                "Message": "One or more parameters cannot be validated. "
+                "Reason: Message must be shorter than 1024 bytes.",
             }
         ]
         assert ids(answer["Successful"]) == ["fits"]

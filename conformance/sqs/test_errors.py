@@ -109,7 +109,7 @@ RECORDED = {
 
 
 @pytest.mark.parametrize("case", RECORDED)
-def test_recorded(sqs, queue, case):
+def test_SERR_29_SERR_30_recorded(sqs, queue, case):
     operation, parameters, code, name, message = RECORDED[case]
     refusal = refused(getattr(sqs, operation), QueueUrl=queue, **parameters)
     assert refusal.code == code

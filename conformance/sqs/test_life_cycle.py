@@ -220,7 +220,7 @@ class TestVisibility:
         advance(2)
         sqs.change_message_visibility(QueueUrl=queue, ReceiptHandle=handle, VisibilityTimeout=30)
 
-    def test_F060_change_of_a_deleted_message(self, sqs, queue):
+    def test_F060_SMSG_21_change_of_a_deleted_message(self, sqs, queue):
         send(sqs, queue, "hello")
         handle = receive_one(sqs, queue)["ReceiptHandle"]
         sqs.delete_message(QueueUrl=queue, ReceiptHandle=handle)

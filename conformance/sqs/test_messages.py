@@ -50,7 +50,7 @@ class TestBodies:
         assert re.search(rb"a(&#13;|&#xD;)\n?(&#10;|&#xA;)?b", answer.body)
 
     @pytest.mark.parametrize("character", ["\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff"])
-    def test_SMSG_01_forbidden_characters(self, sqs, queue, character):
+    def test_SMSG_01_SERR_10_forbidden_characters(self, sqs, queue, character):
         refusal = refused(sqs.send_message, QueueUrl=queue, MessageBody=f"a{character}b")
         assert (refusal.code, refusal.status) == ("InvalidMessageContents", 400)
         assert refusal.name == ("InvalidMessageContents" if sqs.protocol == "json" else None)
@@ -111,7 +111,7 @@ class TestSize:
 
 
 class TestReplyOfSend:
-    def test_SOP_18_members(self, sqs, queue):
+    def test_SOP_18_SMSG_10_members(self, sqs, queue):
         answer = sqs.send_message(QueueUrl=queue, MessageBody="message")
         del answer["ResponseMetadata"]
         assert set(answer) == {"MD5OfMessageBody", "MessageId"}

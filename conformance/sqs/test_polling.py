@@ -1,9 +1,10 @@
-"""Short and long polls."""
+"""Short and long polls: the waiting side of ReceiveMessage (SOP-16)."""
 
 import threading
 import time
 
 import pytest
+from botocore.config import Config
 
 from kit import raw
 from kit.clients import bodies, client, receive, refused, send
@@ -107,6 +108,17 @@ def test_POLL_02_by_the_real_clock(own_server):
     before = time.monotonic()
     assert "Messages" not in sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=1)
     assert 0.95 <= time.monotonic() - before < 1.5
+
+
+def test_POLL_04_twenty_seconds_by_the_real_clock(own_server):
+    """F098: with the timeouts that boto3 has unless told otherwise. The one test that takes its time."""
+    started = own_server(test_clock=False)
+    sqs = client(started.endpoint, config=Config())
+    queue = sqs.create_queue(QueueName="q")["QueueUrl"]
+    before = time.monotonic()
+    assert "Messages" not in sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=20, MaxNumberOfMessages=10)
+    assert 19.9 <= time.monotonic() - before < 21
+    send(sqs, queue, "same connection")
 
 
 def test_POLL_03_the_queue_s_default_and_the_call_s_own(server, advance, sqs, make_queue):

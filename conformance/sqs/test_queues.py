@@ -22,7 +22,7 @@ def test_CLIS_04_a_queue_is_ready_at_once(sqs, name):
     assert bodies(receive(sqs, url)) == ["now"]
 
 
-def test_F046_create_again(sqs, name):
+def test_F046_SERR_24_create_again(sqs, name):
     """Observed: only attributes that the request names are compared."""
     url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "40", "DelaySeconds": "5"})["QueueUrl"]
     before = attributes(sqs, url)
@@ -45,7 +45,7 @@ def test_create_again_with_a_default_written_out(sqs, name):
     assert refusal.message.endswith("a different value for attribute DelaySeconds")
 
 
-def test_F048_a_deleted_name_rests_for_a_minute(sqs, advance, name):
+def test_F048_SERR_22_a_deleted_name_rests_for_a_minute(sqs, advance, name):
     url = sqs.create_queue(QueueName=name)["QueueUrl"]
     sqs.delete_queue(QueueUrl=url)
     refusal = refused(sqs.create_queue, QueueName=name)
@@ -132,12 +132,20 @@ def test_SERR_28_operations_to_come_say_so(sqs, queue, operation):
     assert operation in refusal.message
 
 
-def test_a_redrive_policy_is_refused_until_it_works(sqs, queue):
+def test_SATTR_12_a_redrive_policy_is_refused_until_it_works(sqs, queue):
     """A queue that takes the policy and ignores it would lose messages' way to their dead-letter queue."""
     policy = '{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":"3"}'
     refusal = refused(sqs.set_queue_attributes, QueueUrl=queue, Attributes={"RedrivePolicy": policy})
     assert refusal.code == "AWS.SimpleQueueService.UnsupportedOperation"
     assert refusal.status == 400
+    # F036: removing what isn't there works, as Terraform does on destroy.
+    sqs.set_queue_attributes(QueueUrl=queue, Attributes={"RedrivePolicy": ""})
+
+
+def test_SATTR_13_a_redrive_allow_policy_is_refused_until_it_works(sqs, queue):
+    policy = '{"redrivePermission":"denyAll"}'
+    refusal = refused(sqs.set_queue_attributes, QueueUrl=queue, Attributes={"RedriveAllowPolicy": policy})
+    assert refusal.code == "AWS.SimpleQueueService.UnsupportedOperation"
 
 
 def test_SOP_10_get_queue_url(sqs, queue, name):
@@ -220,7 +228,7 @@ def test_SOP_15_purge_removes_everything(sqs, advance, queue):
     assert receive(sqs, queue) == []
 
 
-def test_F049_second_purge_within_a_minute(sqs, advance, queue, name):
+def test_F049_SERR_21_second_purge_within_a_minute(sqs, advance, queue, name):
     sqs.purge_queue(QueueUrl=queue)
     refusal = refused(sqs.purge_queue, QueueUrl=queue)
     assert refusal.code == "AWS.SimpleQueueService.PurgeQueueInProgress"

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const IN_FLIGHT_MAX: usize = 120_000;
 const CONNECTIONS: usize = 4;
 
-/// LIFE-09, SERR-20. Source: SQS Developer Guide, Queue quotas; ReceiveMessage, OverLimit.
+/// LIFE-09, SERR-20, GEN-07. Source: SQS Developer Guide, Queue quotas; ReceiveMessage, OverLimit.
 #[test]
 fn in_flight_quota() {
     let server = Server::start("memory");
