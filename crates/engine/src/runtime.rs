@@ -231,9 +231,12 @@ impl Running {
         self.engine.health()
     }
 
-    /// Says that the clock was moved.
+    /// Says that the clock was moved. Long polls that are due by now don't wait any more when this returns.
     pub fn poke(&self) {
-        self.engine.shared.wake_writer();
+        let shared = &self.engine.shared;
+        let now = shared.now();
+        shared.with_core(|core, outbox| core.advance(now, outbox));
+        shared.wake_writer();
     }
 
     /// Answers the long polls that wait; from now on none waits.
@@ -334,10 +337,18 @@ impl Shared {
         }
     }
 
-    /// Before the room runs low there must be a new segment; else the rest is kept for receives and deletes.
+    /// Before the room runs low there must be a new segment, which the keeper makes. If it is late the writer makes it;
+    /// and if there is no space for one, what is left is for receives and deletes.
     fn make_room_in_time(&self) {
         let store = self.store.as_ref().expect("only a journaling engine has batches");
-        if store.writable_bytes() >= self.reserve_bytes {
+        let writable = store.writable_bytes();
+        if writable >= self.reserve_bytes {
+            return;
+        }
+        self.call_keeper();
+        // A new journal begins with a short segment, and has the next one in a moment.
+        let is_new = store.end() < self.reserve_bytes;
+        if writable >= self.reserve_bytes / 2 || is_new {
             return;
         }
         let full = match store.make_room() {
@@ -348,7 +359,6 @@ impl Shared {
             }
         };
         self.set_storage_full(full);
-        self.call_keeper();
     }
 
     pub fn set_storage_full(&self, full: bool) {
