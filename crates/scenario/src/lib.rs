@@ -27,6 +27,7 @@ mod args;
 mod call;
 mod core_driver;
 mod driver;
+mod http;
 mod query;
 mod runner;
 mod script;
