@@ -14,7 +14,7 @@ use crate::AskError;
 use crate::waiters::{Ticket, Waiter, Waiters};
 use bytes::Bytes;
 use model::{QueueId, Timestamp};
-use shard::{Answer, BacklogWork, Command, Entry, Refusal, Reply, Shard};
+use shard::{Answer, BacklogWork, Command, Entry, PayloadAt, Refusal, Reply, Shard};
 use std::collections::VecDeque;
 
 /// What a command gives in the end.
@@ -51,8 +51,8 @@ struct Journaling<T> {
     header_bytes: u64,
     gathered: VecDeque<Batch<T>>,
     gathered_bytes: usize,
-    /// Replies of the batch that was taken and isn't durable yet.
-    taken: Option<Vec<(T, Outcome)>>,
+    /// The batch that was taken and isn't durable yet: where it begins, and its replies.
+    taken: Option<(u64, Vec<(T, Outcome)>)>,
     last_batch_bytes: usize,
 }
 
@@ -108,9 +108,16 @@ impl<T> Core<T> {
         &self.shard
     }
 
-    /// What is to be done next about a backlog, if anything.
+    /// What is to be done next about a backlog, if anything. Only what is durable is moved.
     pub fn next_backlog_work(&mut self) -> Option<BacklogWork> {
-        self.shard.next_backlog_work()
+        let durable_end = self.journaling.as_ref()?.durable_end();
+        self.shard.next_backlog_work().filter(|work| match work {
+            BacklogWork::Thaw { .. } => true,
+            BacklogWork::Freeze { messages, .. } => messages.iter().all(|(.., payload)| match payload {
+                PayloadAt::Journal { position, .. } => *position < durable_end,
+                _ => true,
+            }),
+        })
     }
 
     /// Carries out `command`, or lets it wait. `now` may jump back; what is stamped doesn't.
@@ -173,14 +180,15 @@ impl<T> Core<T> {
         let batch = journaling.gathered.pop_front()?;
         journaling.gathered_bytes -= batch.entries.len();
         journaling.last_batch_bytes = batch.entries.len();
-        journaling.taken = Some(batch.replies);
+        journaling.taken = Some((batch.lsn, batch.replies));
         Some(TakenBatch { lsn: batch.lsn, position: batch.position, entries: batch.entries.into() })
     }
 
     /// Says that the batch taken last is durable. Its replies leave.
     pub fn durable(&mut self, outbox: &mut Outbox<T>) {
         let journaling = self.journaling.as_mut().expect("only what was taken becomes durable");
-        outbox.extend(journaling.taken.take().expect("only what was taken becomes durable"));
+        let (_, replies) = journaling.taken.take().expect("only what was taken becomes durable");
+        outbox.extend(replies);
     }
 
     /// Nothing is accepted from now on, and nothing that waits will be carried out: the journal failed.
@@ -188,7 +196,7 @@ impl<T> Core<T> {
         self.stopped = Some(reason.to_owned());
         let refuse = |token| (token, Err(AskError::Stopped { reason: reason.to_owned() }));
         if let Some(journaling) = &mut self.journaling {
-            let taken = journaling.taken.take().unwrap_or_default();
+            let taken = journaling.taken.take().map(|(_, replies)| replies).unwrap_or_default();
             let gathered = journaling.gathered.drain(..).flat_map(|batch| batch.replies);
             outbox.extend(taken.into_iter().chain(gathered).map(|(token, _)| refuse(token)));
             journaling.gathered_bytes = 0;
@@ -260,7 +268,7 @@ impl<T> Core<T> {
     fn reply(&mut self, token: T, outcome: Outcome, outbox: &mut Outbox<T>) {
         let latest = self.journaling.as_mut().and_then(|journaling| match journaling.gathered.back_mut() {
             Some(batch) => Some(&mut batch.replies),
-            None => journaling.taken.as_mut(),
+            None => journaling.taken.as_mut().map(|(_, replies)| replies),
         });
         latest.unwrap_or(outbox).push((token, outcome));
     }
@@ -304,6 +312,12 @@ fn wait_of(reply: &Reply) -> Option<u32> {
 }
 
 impl<T> Journaling<T> {
+    /// Everything before this position is durable.
+    fn durable_end(&self) -> u64 {
+        let taken = self.taken.as_ref().map(|(lsn, _)| *lsn);
+        taken.or(self.gathered.front().map(|batch| batch.lsn)).unwrap_or(self.end)
+    }
+
     fn gather(&mut self, entry: &mut Entry) {
         if self.gathered.back().is_none_or(|batch| batch.entries.len() >= BATCH_BYTES_TARGET) {
             // The next batch is likely as long as the last one.

@@ -33,6 +33,8 @@ pub trait Living {
     /// Carries out a command, and returns once that is durable.
     fn ask(&mut self, command: Command) -> Outcome;
     fn next_backlog_work(&mut self) -> Option<BacklogWork>;
+    /// A payload, where it is still in memory.
+    fn in_memory(&self, payload: &PayloadAt) -> Option<Bytes>;
     /// A page whose messages will be received soon.
     fn expect_page(&mut self, page: u64, bytes: Bytes);
 }
@@ -83,7 +85,8 @@ impl House {
     ) -> Result<(), String> {
         let mut builder = PageBuilder::default();
         for (serial, sent_at, payload) in messages {
-            builder.push(queue, serial, sent_at, &self.read(&payload)?);
+            let bytes = living.in_memory(&payload).map_or_else(|| self.read(&payload), Ok)?;
+            builder.push(queue, serial, sent_at, &bytes);
         }
         let (page, messages) = self.put_page(builder)?;
         let frozen = living.ask(Command::Freeze { queue, page, messages });

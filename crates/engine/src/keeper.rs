@@ -5,7 +5,7 @@ use crate::house::{House, Living};
 use crate::runtime::Shared;
 use crate::store::Store;
 use bytes::Bytes;
-use shard::{BacklogWork, Command};
+use shard::{BacklogWork, Command, PayloadAt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -96,6 +96,10 @@ impl Living for LivingShard<'_> {
 
     fn next_backlog_work(&mut self) -> Option<BacklogWork> {
         self.0.next_backlog_work()
+    }
+
+    fn in_memory(&self, payload: &PayloadAt) -> Option<Bytes> {
+        self.0.payloads.young(payload)
     }
 
     fn expect_page(&mut self, page: u64, bytes: Bytes) {

@@ -67,8 +67,9 @@ pub struct LocalStore {
 /// Longest record: a batch is closed at 1 MiB, and one more entry of a little over 1 MiB may have joined it before.
 const RECORD_BYTES_MAX: u32 = 4 << 20;
 
-/// Length of the very first segment, which someone waits for. It takes a few records of the longest kind.
-const FIRST_SEGMENT_BYTES: u64 = 6 << 20;
+/// Length of the very first segment, which someone waits for: small, so that a new server answers at once. A record that
+/// doesn't fit goes into the next.
+const FIRST_SEGMENT_BYTES: u64 = 256 << 10;
 
 /// How a [`LocalStore`] is laid out.
 #[derive(Clone, Debug)]
@@ -106,8 +107,8 @@ impl LocalStore {
         disk.create_dir_all(dir)
             .map_err(|error| format!("cannot create the data directory {}: {error}", dir.display()))?;
         let lock = disk.lock_dir(dir).map_err(|error| error.to_string())?;
-        let (journal, opened) = journal::Journal::open(disk.clone(), &within("journal"), options)
-            .map_err(|error| error.to_string())?;
+        let (journal, opened) =
+            journal::Journal::open(disk.clone(), &within("journal"), options).map_err(|error| error.to_string())?;
         let snapshots =
             journal::SnapshotStore::open(disk.clone(), &within("snapshots")).map_err(|error| error.to_string())?;
         let pages = journal::PageStore::open(disk, &within("pages")).map_err(|error| error.to_string())?;

@@ -167,7 +167,7 @@ fn start_engine(
         payload_cache_bytes: settings.payload_cache_bytes.as_usize(),
         ..engine::Options::new(settings.data.clone(), clock, entropy, Arc::new(RealDisk))
     })
-    .map_err(|error| error.to_string())?;
+    .map_err(|error| format!("cannot open the data in `{}`: {error}", settings.data.display()))?;
     let opened = running.opened();
     tracing::info!(created = opened.created, queues = opened.queues, messages = opened.messages, "data is open");
     if let Some((file, byte, bytes)) = &opened.torn {
