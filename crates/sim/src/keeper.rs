@@ -13,7 +13,7 @@ use engine::AskError;
 use engine::core::Outcome;
 use engine::house::{House, Living};
 use engine::store::{AppendError, Store};
-use shard::{BacklogWork, Command, Rules};
+use shard::{BacklogWork, Command, PayloadAt, Rules};
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -144,6 +144,11 @@ impl Living for SteppedShard<'_> {
             Ok(Go::Work(work)) => work,
             _ => None,
         }
+    }
+
+    /// Nothing is: what is read comes from the disk, where it can be wrong.
+    fn in_memory(&self, _payload: &PayloadAt) -> Option<Bytes> {
+        None
     }
 
     fn expect_page(&mut self, _page: u64, _bytes: Bytes) {}

@@ -45,7 +45,8 @@ pub type When = Span<Timestamp>;
 pub struct Promises {
     rules: Rules,
     queues: BTreeMap<QueueKey, Queue>,
-    deleted_at: BTreeMap<QueueKey, Timestamp>,
+    /// When each queue that is no more was deleted: one of these moments, or never where one is missing.
+    deleted_at: BTreeMap<QueueKey, Vec<Option<Timestamp>>>,
     /// Queues that are no more.
     old_ids: BTreeSet<QueueId>,
     /// After a crash, until each queue was looked at.
@@ -153,7 +154,7 @@ impl Promises {
                     promise!(*reply == Ok(Answer::Done), "DeleteQueue answers {reply:?}");
                     let removed = self.queues.remove(queue).expect("it exists");
                     self.old_ids.extend(removed.id);
-                    self.deleted_at.insert(queue.clone(), when.low);
+                    self.deleted_at.insert(queue.clone(), vec![Some(when.low)]);
                 }
                 Ok(())
             }
@@ -268,23 +269,25 @@ impl Promises {
             promise!(*reply == expected, "CreateQueue on an existing queue answers {reply:?}, not {expected:?}");
             return Ok(());
         }
-        let deleted_at = self.deleted_at.get(key).copied();
-        let is_blocked =
-            deleted_at.is_some_and(|at| when.low < at.plus_seconds(u64::from(self.rules.deleted_name_seconds)));
+        let seconds = u64::from(self.rules.deleted_name_seconds);
+        let blocks = |at: &Option<Timestamp>| at.is_some_and(|at| when.low < at.plus_seconds(seconds));
+        let deleted_at = self.deleted_at.get(key).map_or(&[None][..], Vec::as_slice);
+        let (must_be_refused, may_be_refused) = (deleted_at.iter().all(blocks), deleted_at.iter().any(blocks));
         match reply {
             Ok(Answer::Done) => {
-                promise!(!is_blocked, "queue {} is made again too soon after it was deleted", key.name);
+                promise!(!must_be_refused, "queue {} is made again too soon after it was deleted", key.name);
                 let facts = Facts {
                     created_at: when.low,
                     modified_at: when.low,
                     settings: settings.iter().fold(Settings::default(), |all, setting| apply(&all, setting)),
                     tags: tags.clone(),
                 };
+                self.deleted_at.remove(key);
                 self.queues.insert(key.clone(), Queue::new(facts));
                 Ok(())
             }
             Err(Refusal::QueueDeletedRecently { .. }) => {
-                promise!(is_blocked, "the name {} is free, but CreateQueue answers {reply:?}", key.name);
+                promise!(may_be_refused, "the name {} is free, but CreateQueue answers {reply:?}", key.name);
                 Ok(())
             }
             other => Err(format!("CreateQueue answers {other:?}")),

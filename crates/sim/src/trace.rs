@@ -1,5 +1,7 @@
 //! What happened in a run: a hash of all of it, the lines on request, and which things occurred at all.
 
+use engine::core::Outcome;
+use shard::Answer;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -45,5 +47,37 @@ impl fmt::Write for Hasher<'_> {
             *self.0 = (*self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
         Ok(())
+    }
+}
+
+/// An answer in a few words.
+pub fn show(outcome: &Outcome) -> String {
+    match outcome {
+        Err(error) => error.to_string(),
+        Ok(Answer::Queue(facts)) => format!(
+            "{} visible, {} delayed, {} in flight; made at {}, retention {} s, visibility {} s, delay {} s",
+            facts.visible,
+            facts.delayed,
+            facts.in_flight,
+            facts.created_at,
+            facts.settings.retention_seconds,
+            facts.settings.visibility_seconds,
+            facts.settings.delay_seconds,
+        ),
+        Ok(Answer::Sent(outcomes)) => {
+            let serials = outcomes.iter().map(|outcome| match outcome {
+                Ok(sent) => sent.serial.0.to_string(),
+                Err(error) => format!("{error:?}"),
+            });
+            format!("sent {}", serials.collect::<Vec<_>>().join(" "))
+        }
+        Ok(Answer::Received { deliveries, .. }) => {
+            let deliveries = deliveries.iter().map(|delivery| {
+                let (receipt, count) = (delivery.receipt, delivery.receive_count);
+                format!("{} (delivery {}, received {count} times)", receipt.serial.0, receipt.delivery.0)
+            });
+            format!("received {}", deliveries.collect::<Vec<_>>().join(", "))
+        }
+        Ok(answer) => format!("{answer:?}"),
     }
 }

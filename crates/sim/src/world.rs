@@ -76,6 +76,8 @@ pub(crate) struct World {
     life: Option<Life>,
     /// How many inputs and outputs there had been when this life began.
     life_began: u64,
+    /// Nothing goes wrong any more.
+    is_peace: bool,
     slow_steps: u64,
     steps_since_stop: u32,
 
@@ -150,6 +152,7 @@ impl World {
             is_damaged: false,
             life: None,
             life_began: 0,
+            is_peace: false,
             slow_steps: 0,
             steps_since_stop: 0,
             clock: 1_700_000_000_000,

@@ -13,8 +13,8 @@ use shard::{Answer, Command, Receipt, Refusal, Reply, Settings};
 pub struct Possible {
     queue: Option<Queue>,
     facts: Vec<Facts>,
-    /// Since when there is none.
-    deleted_at: Option<Timestamp>,
+    /// Since when there is none, as [`Promises`] has it.
+    deleted_at: Vec<Option<Timestamp>>,
 }
 
 impl Promises {
@@ -26,12 +26,18 @@ impl Promises {
         keys.sort();
         keys.dedup();
         for key in keys {
+            if let Some(possible) = self.open.get_mut(&key) {
+                // It crashed again before anyone had looked; nothing else was asked.
+                let queues = possible.iter_mut().filter_map(|possible| possible.queue.as_mut());
+                queues.for_each(|queue| queue.take_time_back(recovered_at));
+                continue;
+            }
             let mut queue = self.queues.get(&key).cloned();
             if let Some(queue) = &mut queue {
                 queue.take_time_back(recovered_at);
             }
             let facts = queue.iter().map(|queue| queue.facts.clone()).collect();
-            let mut possible = vec![Possible { queue, facts, deleted_at: self.deleted_at.get(&key).copied() }];
+            let mut possible = vec![Possible { queue, facts, deleted_at: self.deleted_at.get(&key).cloned().unwrap_or(vec![None]) }];
             for (command, at) in unanswered {
                 if let Command::Undo { receipts } = command {
                     let queue = possible.last_mut().and_then(|possible| possible.queue.as_mut());
@@ -50,12 +56,11 @@ impl Promises {
         let before = self.queues.remove(key);
         match reply {
             Err(Refusal::QueueDoesNotExist) => {
-                let gone = possible.iter().rev().find(|possible| possible.queue.is_none());
-                promise!(gone.is_some(), "queue {} is lost in a crash", key.name);
+                let gone = possible.into_iter().filter(|possible| possible.queue.is_none());
+                let deleted_at: Vec<_> = gone.flat_map(|possible| possible.deleted_at).collect();
+                promise!(!deleted_at.is_empty(), "queue {} is lost in a crash", key.name);
                 self.old_ids.extend(before.and_then(|queue| queue.id));
-                if let Some(at) = gone.and_then(|gone| gone.deleted_at) {
-                    self.deleted_at.insert(key.clone(), at);
-                }
+                self.deleted_at.insert(key.clone(), deleted_at);
                 Ok(())
             }
             Ok(Answer::Queue(told)) => {
@@ -68,6 +73,7 @@ impl Promises {
                     self.old_ids.extend(before.id);
                 }
                 queue.facts = told;
+                self.deleted_at.remove(key);
                 self.queues.insert(key.clone(), queue);
                 Ok(())
             }
@@ -100,14 +106,14 @@ fn may_have_happened(possible: &mut Vec<Possible>, command: &Command, at: Timest
         if let Command::CreateQueue { settings, tags, .. } = command {
             let settings = settings.iter().fold(Settings::default(), |all, setting| apply(&all, setting));
             let facts = Facts { created_at: at, modified_at: at, settings, tags: tags.clone() };
-            possible.push(Possible { queue: Some(Queue::new(facts.clone())), facts: vec![facts], deleted_at: None });
+            possible.push(Possible { queue: Some(Queue::new(facts.clone())), facts: vec![facts], deleted_at: vec![None] });
         }
         return;
     };
     let mut facts = latest.facts.last().expect("a queue has facts").clone();
     match command {
         Command::DeleteQueue { .. } => {
-            possible.push(Possible { queue: None, facts: Vec::new(), deleted_at: Some(at) });
+            possible.push(Possible { queue: None, facts: Vec::new(), deleted_at: vec![Some(at)] });
             return;
         }
         Command::PurgeQueue { .. } => {
