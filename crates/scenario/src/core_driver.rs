@@ -448,7 +448,7 @@ impl Driver for CoreDriver {
     }
 
     fn undo(&mut self, receipt: &str) {
-        let receipts = vec![self.receipt(receipt).expect("a receipt that was handed out")];
+        let receipts = self.receipt(receipt).into_iter().collect();
         self.ask(Command::Undo { receipts }).expect("undoing is never refused");
     }
 

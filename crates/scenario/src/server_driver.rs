@@ -13,6 +13,7 @@ use crate::driver::Driver;
 use crate::http::{Answer, Connection};
 use crate::query;
 use crate::server::{Server, until};
+use md5::{Digest, Md5};
 use serde_json::{Map, Value, json};
 
 /// How a client writes its requests.
@@ -152,7 +153,10 @@ impl<'a> ServerDriver<'a> {
                 let names = items(&members["QueueUrls"]).iter().map(name).collect();
                 Reply::Names { names, next: members["NextToken"].as_str().map(str::to_owned) }
             }
-            Call::Send { .. } => Reply::Sent { id: text(&members["MessageId"]).to_owned() },
+            Call::Send { message, .. } => {
+                assert_eq!(members["MD5OfMessageBody"], md5(&message.body), "the digest of the body");
+                Reply::Sent { id: text(&members["MessageId"]).to_owned() }
+            }
             Call::SendBatch { .. } | Call::DeleteBatch { .. } | Call::ChangeVisibilityBatch { .. } => {
                 let id = |entry: &Value| text(&entry["Id"]).to_owned();
                 let sent = |entry: &Value| (id(entry), Ok(entry["MessageId"].as_str().map(str::to_owned)));
@@ -302,6 +306,7 @@ fn received(message: &Value) -> Received {
         let value = value.expect("an attribute has a value").to_owned();
         (name.clone(), Attribute { data_type: text(&attribute["DataType"]).to_owned(), value })
     };
+    assert_eq!(message["MD5OfBody"], md5(text(&message["Body"])), "the digest of the body");
     Received {
         id: text(&message["MessageId"]).to_owned(),
         receipt: text(&message["ReceiptHandle"]).to_owned(),
@@ -313,6 +318,11 @@ fn received(message: &Value) -> Received {
 
 fn string_map(members: &Value) -> StringMap {
     members.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), text(value).to_owned())).collect()
+}
+
+/// In hex, as SDKs check it.
+fn md5(body: &str) -> String {
+    Md5::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The items of a list; a list that is left out has none.

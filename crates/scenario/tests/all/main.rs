@@ -1,5 +1,7 @@
 //! Every scenario at every altitude.
 
+mod random;
+
 use scenario::{Altitude, CoreDriver, Kept, Protocol, Runner, STOPPED, Script, Server, ServerDriver};
 use std::collections::BTreeMap;
 use std::path::Path;
