@@ -22,3 +22,4 @@ mod world;
 pub use shorten::shorten;
 pub use trace::Reach;
 pub use world::{Failure, Run, run};
+pub use trace::EXPECTED;

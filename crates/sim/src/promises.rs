@@ -456,9 +456,10 @@ impl Queue {
             promise!(counted.has(told), "{told} messages are said to be {what}, but {counted} are");
         }
         if total == 0 {
-            // What a crash left open did not happen, or is over.
+            // What a crash left open did not happen or is over, unless it has expired: that can be taken back.
+            let retention = u64::from(self.facts.settings.retention_seconds);
             self.messages.clear();
-            self.open_sends.clear();
+            self.open_sends.retain(|send| send.sent_at.plus_seconds(retention) <= when.high);
         }
         Ok(())
     }

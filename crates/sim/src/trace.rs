@@ -81,3 +81,6 @@ pub fn show(outcome: &Outcome) -> String {
         Ok(answer) => format!("{answer:?}"),
     }
 }
+
+/// What must occur, or a simulation says less than it seems to.
+pub const EXPECTED: &[&str] = &[];

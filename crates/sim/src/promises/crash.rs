@@ -6,7 +6,7 @@
 
 use super::{Broken, Facts, Promises, Queue, apply, promise};
 use model::{QueueKey, Timestamp};
-use shard::{Answer, Command, Receipt, Refusal, Reply, Settings};
+use shard::{Answer, Command, Receipt, Refusal, Reply, Rules, Settings};
 
 /// What a queue may be after a crash: gone, or one with these messages and any of these facts.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ impl Promises {
                     let queue = possible.last_mut().and_then(|possible| possible.queue.as_mut());
                     queue.into_iter().for_each(|queue| queue.may_be_undone(receipts, *at));
                 } else if queue_of(command) == Some(&key) {
-                    may_have_happened(&mut possible, command, *at, crashed_at);
+                    may_have_happened(&self.rules, &mut possible, command, *at, crashed_at);
                 }
             }
             self.open.insert(key, possible);
@@ -100,10 +100,20 @@ pub fn queue_of(command: &Command) -> Option<&QueueKey> {
     }
 }
 
-fn may_have_happened(possible: &mut Vec<Possible>, command: &Command, at: Timestamp, crashed_at: Timestamp) {
+fn may_have_happened(
+    rules: &Rules,
+    possible: &mut Vec<Possible>,
+    command: &Command,
+    at: Timestamp,
+    crashed_at: Timestamp,
+) {
     let latest = possible.last_mut().expect("there is one to begin with");
     let Some(queue) = &mut latest.queue else {
-        if let Command::CreateQueue { settings, tags, .. } = command {
+        let seconds = u64::from(rules.deleted_name_seconds);
+        let blocks = |deleted: &Option<Timestamp>| deleted.is_some_and(|deleted| at < deleted.plus_seconds(seconds));
+        if let Command::CreateQueue { settings, tags, .. } = command
+            && !latest.deleted_at.iter().all(blocks)
+        {
             let settings = settings.iter().fold(Settings::default(), |all, setting| apply(&all, setting));
             let facts = Facts { created_at: at, modified_at: at, settings, tags: tags.clone() };
             possible.push(Possible { queue: Some(Queue::new(facts.clone())), facts: vec![facts], deleted_at: vec![None] });

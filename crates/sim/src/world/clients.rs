@@ -9,7 +9,7 @@ use bytes::Bytes;
 use engine::AskError;
 use engine::Ticket;
 use engine::core::{Asked, Outbox, Outcome};
-use model::{AccountId, MessageId, QueueId, QueueKey, Region, Text, Timestamp};
+use model::{AccountId, DeliveryNumber, MessageId, QueueId, QueueKey, Region, Text, Timestamp};
 use shard::{Answer, Command, Delivery, NewMessage, Payload, PayloadAt, Receipt, Receive};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -422,6 +422,11 @@ fn spoil(sabotage: Option<Sabotage>, command: Command) -> Command {
             messages.iter_mut().for_each(|message| message.delay_seconds = Some(0));
             Command::Send { queue, messages }
         }
+        (Some(Sabotage::ForgetsDeletes), Command::Delete { queue, mut receipts }) => {
+            receipts.iter_mut().for_each(|receipt| receipt.delivery = DeliveryNumber(0));
+            Command::Delete { queue, receipts }
+        }
+        (Some(Sabotage::ForgetsPurges), Command::PurgeQueue { queue }) => Command::Untag { queue, keys: vec![] },
         (_, command) => command,
     }
 }
