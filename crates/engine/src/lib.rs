@@ -16,6 +16,7 @@
 pub mod core;
 pub mod house;
 mod keeper;
+pub mod pager;
 mod payloads;
 pub mod recovery;
 mod runtime;

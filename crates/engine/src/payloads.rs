@@ -91,11 +91,6 @@ impl Payloads {
         if let Some(bytes) = self.young(at) {
             return Ok(bytes);
         }
-        let store = self.store.as_ref().ok_or("nothing is kept on disk")?;
-        match at {
-            PayloadAt::Held(_) => unreachable!("what is held is in memory"),
-            PayloadAt::Journal { position, bytes } => store.read(*position, *bytes),
-            PayloadAt::Page { page, offset, bytes } => store.read_page(*page, *offset, *bytes),
-        }
+        self.store.as_ref().ok_or("nothing is kept on disk")?.read_payload(at)
     }
 }

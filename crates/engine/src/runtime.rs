@@ -2,7 +2,8 @@
 
 use crate::AskError;
 use crate::core::{Asked, Core, Outbox, Outcome};
-use crate::keeper;
+use crate::house::House;
+use crate::keeper::{self, Bell};
 use crate::payloads::Payloads;
 use crate::recovery;
 use crate::store::{AppendError, LocalOptions, LocalStore, Store};
@@ -117,9 +118,8 @@ pub(crate) struct Shared {
     pub payloads: Payloads,
     receipt_key: ReceiptKey,
     pub stopping: AtomicBool,
-    /// Wakes the keeper.
-    pub keeper: Condvar,
-    pub keeper_called: Mutex<bool>,
+    pub keeper: Bell,
+    pub pager: Bell,
 }
 
 struct State {
@@ -176,12 +176,15 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         reserve_bytes: (options.segment_bytes / 4).min(16 << 20),
         receipt_key,
         stopping: AtomicBool::new(false),
-        keeper: Condvar::new(),
-        keeper_called: Mutex::new(false),
+        keeper: Bell::default(),
+        pager: Bell::default(),
     });
     let mut threads = vec![spawn("writer", &shared, |shared| shared.write())];
-    if shared.store.is_some() {
-        threads.push(spawn("keeper", &shared, keeper::keep));
+    if let Some(store) = &shared.store {
+        let house = House::new(store.clone(), shared.rules.clone(), shared.snapshot_bytes).map_err(StartError)?;
+        let pager = house.pager();
+        threads.push(spawn("keeper", &shared, |shared| keeper::keep(shared, house)));
+        threads.push(spawn("pager", &shared, |shared| keeper::page(shared, pager)));
     }
     Ok(Running { engine: Engine { shared }, opened, threads })
 }
@@ -254,7 +257,8 @@ impl Drop for Running {
         let shared = &self.engine.shared;
         shared.stopping.store(true, Ordering::SeqCst);
         shared.wake_writer();
-        shared.call_keeper();
+        shared.keeper.ring();
+        shared.pager.ring();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the engine ended in a panic");
@@ -330,7 +334,7 @@ impl Shared {
                         return Err(reason);
                     }
                     self.set_storage_full(true);
-                    self.call_keeper();
+                    self.keeper.ring();
                     std::thread::sleep(RETRY);
                 }
             }
@@ -345,7 +349,7 @@ impl Shared {
         if writable >= self.reserve_bytes {
             return;
         }
-        self.call_keeper();
+        self.keeper.ring();
         // A new journal begins with a short segment, and has the next one in a moment.
         let is_new = store.end() < self.reserve_bytes;
         if writable >= self.reserve_bytes / 2 || is_new {
@@ -382,11 +386,6 @@ impl Shared {
         self.store.as_ref().is_none_or(|store| store.writable_bytes() >= self.reserve_bytes)
     }
 
-    pub fn call_keeper(&self) {
-        *self.keeper_called.lock().expect("nothing panics while it holds this lock") = true;
-        self.keeper.notify_one();
-    }
-
     pub fn next_backlog_work(&self) -> Option<BacklogWork> {
         self.lock().core.next_backlog_work()
     }
@@ -418,7 +417,7 @@ impl Shared {
             self.writer.notify_one();
         }
         if has_backlog_work {
-            self.call_keeper();
+            self.pager.ring();
         }
         self.deliver(outbox);
         asked
@@ -442,6 +441,14 @@ impl Shared {
         if !unheard.is_empty() {
             self.undo(unheard);
         }
+    }
+
+    /// The payload of a delivery. It may have moved since the delivery was decided.
+    fn read(&self, delivery: &Delivery) -> Result<Bytes, String> {
+        self.payloads.read(&delivery.payload).or_else(|reason| {
+            let place = self.lock().core.shard().payload_of(delivery.receipt).filter(|at| *at != delivery.payload);
+            self.payloads.read(&place.ok_or(reason)?)
+        })
     }
 
     fn undo(&self, receipts: Vec<Receipt>) {
@@ -504,7 +511,7 @@ impl Engine {
             Some(found) => found,
             None => {
                 let (shared, wanted) = (self.shared.clone(), deliveries.clone());
-                let read = move || wanted.iter().map(|delivery| shared.payloads.read(&delivery.payload)).collect();
+                let read = move || wanted.iter().map(|delivery| shared.read(delivery)).collect();
                 let read: Result<Vec<Bytes>, String> =
                     tokio::task::spawn_blocking(read).await.map_err(|error| unreadable(&error))?;
                 read.map_err(|error| unreadable(&error))?

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use host::disk::Disk;
+use shard::PayloadAt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +53,14 @@ pub trait Store: Send + Sync + 'static {
     fn put_page(&self, page: u64, bytes: &[u8]) -> Result<(), String>;
     fn read_page(&self, page: u64, offset: u32, bytes: u32) -> Result<Bytes, String>;
     fn read_whole_page(&self, page: u64) -> Result<Bytes, String>;
+    /// A payload that is in the journal or in a page.
+    fn read_payload(&self, payload: &PayloadAt) -> Result<Bytes, String> {
+        match payload {
+            PayloadAt::Held(bytes) => Ok(Bytes::from_owner(bytes.clone())),
+            PayloadAt::Journal { position, bytes } => self.read(*position, *bytes),
+            PayloadAt::Page { page, offset, bytes } => self.read_page(*page, *offset, *bytes),
+        }
+    }
     fn remove_page(&self, page: u64) -> Result<(), String>;
     fn pages(&self) -> Result<Vec<u64>, String>;
 }

@@ -153,6 +153,11 @@ impl Shard {
         })
     }
 
+    /// Where the payload of a message is now, if it is in memory.
+    pub fn payload_of(&self, receipt: Receipt) -> Option<PayloadAt> {
+        Some(self.queues.get(&receipt.queue)?.get(receipt.serial)?.payload.clone())
+    }
+
     /// Every page with frozen messages.
     pub fn frozen_pages(&self) -> impl Iterator<Item = u64> {
         self.queues.values().flat_map(|queue| queue.frozen().map(|frozen| frozen.page))
@@ -165,8 +170,12 @@ impl Shard {
 
     /// What is to be done next about a backlog, if anything.
     pub fn next_backlog_work(&mut self) -> Option<BacklogWork> {
+        // Somebody may be waiting for what is thawed, and for no other.
+        let due =
+            |id: &&QueueId| self.queues.get(id).is_some_and(|queue| queue.page_to_thaw(&self.rules.paging).is_some());
+        let urgent = self.backlogs.iter().find(due).copied();
         loop {
-            let &id = self.backlogs.first()?;
+            let id = urgent.or(self.backlogs.first().copied())?;
             if let Some(queue) = self.queues.get(&id) {
                 if let Some(page) = queue.page_to_thaw(&self.rules.paging) {
                     return Some(BacklogWork::Thaw { queue: id, page: page.page });

@@ -11,7 +11,8 @@
 use bytes::Bytes;
 use engine::AskError;
 use engine::core::Outcome;
-use engine::house::{House, Living};
+use engine::house::House;
+use engine::pager::Living;
 use engine::store::{AppendError, Store};
 use shard::{BacklogWork, Command, PayloadAt, Rules};
 use std::ops::ControlFlow;
@@ -125,7 +126,7 @@ fn look(baton: &Shared, house: &mut House, store: &dyn Store, snapshot_bytes: u6
     if grown > 0 && (snapshot || !has_room || grown >= snapshot_bytes) {
         house.snapshot(&mut living, has_room)?;
     }
-    while has_room && house.work_on_backlog(&mut living)? {}
+    while has_room && house.pager().work_on_backlog(&mut living)? {}
     Ok(())
 }
 
