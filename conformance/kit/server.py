@@ -20,7 +20,7 @@ START_SECONDS_MAX = 10
 class Server:
     """`posthouse serve` on a free port, with a data directory of its own."""
 
-    def __init__(self, *arguments, durability="fsync", test_clock=True, data=None, config=None):
+    def __init__(self, *arguments, durability="fsync", test_clock=True, data=None, config=None, environment=None):
         if not BINARY.exists():
             raise RuntimeError(f"{BINARY} is missing: build it with `cargo build --release -p server`")
         self._directory = tempfile.TemporaryDirectory(prefix="posthouse-conformance-")
@@ -34,6 +34,7 @@ class Server:
         if config is not None:
             (home / "posthouse.toml").write_text(config)
             self._command += ["--config", str(home / "posthouse.toml")]
+        self._environment = environment or {}
         self.process = None
         self.start()
 
@@ -45,6 +46,7 @@ class Server:
             environment = {
                 name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "POSTHOUSE_"))
             }
+            environment |= self._environment
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
         deadline = time.monotonic() + START_SECONDS_MAX
         while True:
