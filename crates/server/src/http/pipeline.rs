@@ -132,3 +132,63 @@ impl Dispatch for CarryOut<'_> {
         Ok(wire::reply(&self.call, &reply, self.id))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use host::clock::SystemClock;
+    use host::disk::FakeDisk;
+    use host::entropy::{Entropy, FakeEntropy};
+    use http_body_util::BodyExt;
+    use hyper::body::Frame;
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{self, Poll};
+
+    fn app() -> App {
+        let settings = Settings::read(&Default::default()).expect("defaults fit");
+        let entropy: Arc<dyn Entropy> = Arc::new(FakeEntropy::new(1));
+        let running = engine::start(engine::Options {
+            durability: engine::Durability::Memory,
+            ..engine::Options::new("none".into(), Arc::new(SystemClock), entropy.clone(), Arc::new(FakeDisk::new(0)))
+        });
+        let running = running.expect("an engine in memory starts");
+        App::new(&settings, settings.listen, running, Default::default(), entropy, None)
+    }
+
+    /// A body that stands for any mistake of ours.
+    struct Mistake;
+
+    impl Body for Mistake {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut task::Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            panic!("a mistake")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_in_the_caller_s_protocol_and_harms_nobody_else() {
+        let app = app();
+        for (target, expected) in [
+            (Some("AmazonSQS.ListQueues"), r#"#InternalFailure","message""#),
+            (None, "<Code>InternalFailure</Code>"),
+        ] {
+            let request = target.map_or(Request::post("/"), |target| Request::post("/").header("X-Amz-Target", target));
+            let response = answer(&app, request.body(Mistake).expect("a request")).await;
+            assert_eq!(response.status(), 500);
+            assert_eq!(response.headers()[REQUEST_ID].len(), 36);
+            let body = response.into_body().collect().await.expect("it is in memory").to_bytes();
+            let body = String::from_utf8_lossy(&body);
+            assert!(body.contains(expected) && !body.contains("a mistake"), "{body}");
+        }
+        let request = Request::get("/?Action=ListQueues").body(Full::<Bytes>::default());
+        assert_eq!(answer(&app, request.expect("a request")).await.status(), 200);
+    }
+}
