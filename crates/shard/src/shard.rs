@@ -170,6 +170,12 @@ impl Shard {
 
     /// What is to be done next about a backlog, if anything.
     pub fn next_backlog_work(&mut self) -> Option<BacklogWork> {
+        // What has expired is no work: a snapshot may have let go of it.
+        for id in &self.backlogs {
+            if let Some(queue) = self.queues.get_mut(id) {
+                queue.advance(self.at);
+            }
+        }
         // Somebody may be waiting for what is thawed, and for no other.
         let due =
             |id: &&QueueId| self.queues.get(id).is_some_and(|queue| queue.page_to_thaw(&self.rules.paging).is_some());
