@@ -10,7 +10,7 @@
 //! run, [`promises`] for what is checked, and [`sabotage`] for what proves that the checks find something.
 
 mod chance;
-mod keeper;
+mod helper;
 mod panics;
 pub mod plan;
 pub mod promises;

@@ -31,6 +31,8 @@ pub enum Step {
     SlowDisk(u64),
     /// The keeper goes so many steps further.
     Keep(u64),
+    /// The pager goes so many steps further.
+    Page(u64),
     /// The keeper, if it has nothing to do, begins to make a snapshot.
     Snapshot,
     Clock(Tick),
@@ -94,7 +96,7 @@ pub const LONG_BODY_BYTES: usize = 1_500;
 struct Flavour {
     queues: u64,
     /// Of [`Flavour::STEPS`].
-    weights: [u64; 15],
+    weights: [u64; 16],
     /// Of [`Flavour::OPS`].
     ops: [u64; 12],
     long_polls: bool,
@@ -103,8 +105,8 @@ struct Flavour {
 
 impl Flavour {
     fn draw(chance: &mut Chance) -> Self {
-        //            ask read hang write slow keep snap clock fault small grows crash power restart flip
-        let mut weights = [400, 250, 15, 380, 6, 120, 8, 60, 6, 2, 4, 3, 3, 1, 0];
+        //            ask read hang write slow keep snap clock fault small grows crash power restart flip page
+        let mut weights = [400, 250, 15, 380, 6, 70, 8, 60, 6, 4, 4, 3, 3, 1, 0, 70];
         for kind in [2, 4, 5, 7, 8, 9, 11, 12, 13] {
             if chance.percent(35) {
                 weights[kind] = 0;
@@ -114,7 +116,7 @@ impl Flavour {
             weights[6] = 0;
         }
         if chance.percent(15) {
-            weights[14] = 2;
+            weights[14] = 6;
         }
         if chance.percent(10) {
             weights[8] *= 8;
@@ -186,12 +188,13 @@ fn step(chance: &mut Chance, flavour: &Flavour) -> Step {
             after: chance.below(40),
             kind: *chance.pick(&[FaultKind::PowerCut, FaultKind::PowerCut, FaultKind::Fails, FaultKind::Torn]),
         },
-        9 => Step::DiskHolds { free_bytes: chance.below(2) * chance.below(40_000) },
+        9 => Step::DiskHolds { free_bytes: chance.below(2) * chance.below(10_000) },
         10 => Step::DiskGrows,
         11 => Step::Crash,
         12 => Step::PowerCut,
         13 => Step::Restart,
-        _ => Step::FlipBit(chance.next()),
+        14 => Step::FlipBit(chance.next()),
+        _ => Step::Page(chance.within(1, 10)),
     }
 }
 
@@ -268,6 +271,9 @@ fn message(chance: &mut Chance) -> (Option<u32>, usize) {
 }
 
 fn settings(chance: &mut Chance) -> Vec<Setting> {
+    if chance.percent(4) {
+        return vec![Setting::KmsMasterKey { id: Some("key".into()) }, Setting::SqsManagedSse { enabled: true }];
+    }
     let count = chance.below(3) + 1;
     (0..count).map(|_| setting(chance)).collect()
 }
@@ -287,6 +293,6 @@ fn setting(chance: &mut Chance) -> Setting {
 }
 
 fn tags(chance: &mut Chance) -> BTreeMap<String, String> {
-    let count = if chance.percent(10) { 45 } else { chance.within(1, 3) };
+    let count = if chance.percent(20) { 45 } else { chance.within(1, 3) };
     (0..count).map(|_| (format!("tag{}", chance.below(60)), format!("{}", chance.below(5)))).collect()
 }

@@ -15,7 +15,7 @@ mod machine;
 mod peace;
 
 use crate::chance::Chance;
-use crate::keeper::Keeper;
+use crate::helper::Helper;
 use crate::plan::{ACCOUNTS, FaultKind, Plan, QUEUES, Step, Tick};
 use crate::promises::Promises;
 use crate::sabotage::Sabotage;
@@ -25,7 +25,7 @@ use engine::core::{Core, Outbox, TakenBatch};
 use engine::store::Store;
 use host::disk::{Disk, EIO, FakeDisk, Fault};
 use host::entropy::FakeEntropy;
-use machine::KeeperAt;
+use machine::{HelperAt, Which};
 use model::{AccountId, QueueKey, QueueName, Region, Timestamp};
 use shard::{Command, Receipt};
 use std::collections::BTreeMap;
@@ -68,6 +68,8 @@ pub(crate) struct World {
     disk: FakeDisk,
     /// Faults that were ordered, by the number of the input or output.
     faults: Vec<(u64, FaultKind)>,
+    /// Those before this number were counted in the reach.
+    counted_until: u64,
     /// The disk has been made small in this life.
     is_small: bool,
     /// A bit was flipped.
@@ -99,8 +101,8 @@ pub(crate) struct World {
 struct Life {
     core: Core<u64>,
     store: Arc<dyn Store>,
-    keeper: Keeper,
-    keeper_at: KeeperAt,
+    /// The keeper and the pager, in this order, and where each is.
+    helpers: [(Helper, HelperAt); 2],
     taken: Option<TakenBatch>,
 }
 
@@ -148,6 +150,7 @@ impl World {
             entropy: FakeEntropy::new(plan.seed),
             disk: FakeDisk::default(),
             faults: Vec::new(),
+            counted_until: 0,
             is_small: false,
             is_damaged: false,
             life: None,
@@ -194,8 +197,9 @@ impl World {
                 self.slow_steps = *steps;
                 Ok(())
             }
-            Step::Keep(moves) => self.keep(*moves, false),
-            Step::Snapshot => self.keep(1, true),
+            Step::Keep(moves) => self.help(Which::Keeper, *moves, false),
+            Step::Page(moves) => self.help(Which::Pager, *moves, false),
+            Step::Snapshot => self.help(Which::Keeper, 1, true),
             Step::Clock(tick) => self.tick(*tick),
             Step::Fault { after, kind } => {
                 let number = self.disk.counts().total() + after;

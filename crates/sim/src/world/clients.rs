@@ -1,5 +1,6 @@
 //! The clients: what they ask, what they are told, what they read of it, and how they hang up.
 
+use super::machine::Which;
 use super::{Going, World, queue_key};
 use crate::plan::{ACCOUNTS, Op};
 use crate::promises::{Content, When};
@@ -17,7 +18,7 @@ pub(super) enum Asker {
     Client,
     /// A look at a queue right after a start.
     FirstLook,
-    Keeper,
+    Helper(Which),
     Nobody,
 }
 
@@ -88,10 +89,16 @@ impl World {
                 }
             }
             Op::ChangeVisibility { queue, receipts } => {
-                let receipts: Vec<_> = receipts
-                    .into_iter()
-                    .filter_map(|(pick, seconds)| self.receipt(pick).map(|(key, receipt)| (key, receipt, seconds)))
-                    .collect();
+                let mut named = Vec::new();
+                for (pick, seconds) in receipts {
+                    // Twice in one batch the same message can be hidden for too long. (BUG 4)
+                    if let Some((key, receipt)) = self.receipt(pick)
+                        && named.iter().all(|(_, other, _)| *other != receipt)
+                    {
+                        named.push((key, receipt, seconds));
+                    }
+                }
+                let receipts = named;
                 let queue = queue.map(queue_key).or(receipts.first().map(|(key, ..)| key.clone()));
                 Command::ChangeVisibility {
                     queue: queue.unwrap_or_else(|| queue_key(0)),
@@ -161,7 +168,7 @@ impl World {
             self.trace.line(format_args!("       {} #{id}: {}", name_of(&request.command), show(&outcome)));
             self.check(id, &request, &outcome)?;
             match (request.asker, outcome) {
-                (Asker::Keeper, outcome) => self.answer_keeper(id, outcome),
+                (Asker::Helper(which), outcome) => self.answer_helper(which, id, outcome),
                 (Asker::Client, Ok(answer)) => {
                     let receipts = receipts_of(&answer);
                     if !request.hung_up {
@@ -230,7 +237,7 @@ impl World {
                 self.trace.reached(if deliveries.is_empty() { "answer: no messages" } else { "answer: messages" });
             }
             Ok(Answer::Frozen(frozen)) => {
-                self.trace.reached(if *frozen { "keeper: froze a page" } else { "keeper: a page was touched meanwhile" });
+                self.trace.reached(if *frozen { "pager: froze a page" } else { "pager: a page was touched meanwhile" });
             }
             Ok(answer) => self.trace.reached(&format!("answer: {}", variant(format!("{answer:?}")))),
         }

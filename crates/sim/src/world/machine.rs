@@ -2,15 +2,17 @@
 
 use super::clients::Asker;
 use super::{Ended, Going, Life, World, all_queues};
-use crate::keeper::{Go, Keeper, Stop};
+use crate::helper::{Go, Helper, SteppedStore, Stop};
+use crate::plan::FaultKind;
 use crate::sabotage::{Sabotage, SabotagedStore};
 use engine::core::{Core, Outcome};
+use engine::house::House;
 use engine::recovery;
 use engine::store::{AppendError, LocalStore, Store};
 use host::disk::{FakeDisk, Survivors};
 use host::entropy::Entropy;
 use model::Timestamp;
-use shard::{BacklogWork, Command, PayloadAt, ReceiptKey};
+use shard::{BacklogWork, Command, ReceiptKey};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,14 +20,31 @@ const SEGMENT_BYTES: u64 = 80 << 10;
 const RECORD_BYTES_MAX: u32 = 64 << 10;
 const SNAPSHOT_BYTES: u64 = 12 << 10;
 /// As in the engine's runtime: what is left below this is for receives and deletes.
-const RESERVE_BYTES: u64 = SEGMENT_BYTES / 4;
+///
+/// Chosen: less than there, so that some batches don't fit.
+const RESERVE_BYTES: u64 = 3 << 10;
 
 pub(super) fn data() -> PathBuf {
     Path::new("/data").to_path_buf()
 }
 
-/// Where the keeper is.
-pub(super) enum KeeperAt {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Which {
+    Keeper,
+    Pager,
+}
+
+impl Which {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Keeper => "keeper",
+            Self::Pager => "pager",
+        }
+    }
+}
+
+/// Where a helper is.
+pub(super) enum HelperAt {
     Rest,
     /// It goes on with this.
     Ready(Go),
@@ -106,8 +125,11 @@ impl World {
         }
         recovered.shard.check_invariants();
         let core = Core::new(recovered.shard, Some(store.end()), store.header_bytes());
-        let keeper = Keeper::new(store.clone(), self.rules.clone(), SNAPSHOT_BYTES);
-        Ok(Life { core, store, keeper, keeper_at: KeeperAt::Rest, taken: None })
+        store = Arc::new(SteppedStore(store));
+        let house = House::new(store.clone(), self.rules.clone(), SNAPSHOT_BYTES)?;
+        let pager = Helper::pager(house.pager());
+        let keeper = Helper::keeper(house, store.clone(), SNAPSHOT_BYTES);
+        Ok(Life { core, store, helpers: [(keeper, HelperAt::Rest), (pager, HelperAt::Rest)], taken: None })
     }
 
     /// The program runs. Tells the promises what the last life left open, and looks at every queue.
@@ -151,6 +173,7 @@ impl World {
     pub(super) fn change_disk(&mut self, disk: FakeDisk) {
         self.disk = disk;
         self.faults.clear();
+        self.counted_until = 0;
     }
 
     pub(super) fn cut_power(&mut self) -> Going {
@@ -161,8 +184,8 @@ impl World {
 
     /// Notices that the power has gone, or that the engine has stopped.
     pub(super) fn look_after_machine(&mut self) -> Going {
+        self.count_faults();
         if self.is_power_gone() {
-            self.trace.reached("fault: power cut at an input or output");
             self.trace.line(format_args!("       the power is gone"));
             return self.cut_power();
         }
@@ -189,12 +212,26 @@ impl World {
         Ok(())
     }
 
+    fn count_faults(&mut self) {
+        let done = self.disk.counts().total();
+        for (number, kind) in &self.faults {
+            if (self.counted_until..done).contains(number) {
+                self.trace.reached(match kind {
+                    FaultKind::PowerCut => "fault: power cut at an input or output",
+                    FaultKind::Fails => "fault: a failing input or output",
+                    FaultKind::Torn => "fault: a torn write, or a failing input or output",
+                });
+            }
+        }
+        self.counted_until = done;
+    }
+
     pub(super) fn restart(&mut self) -> Going {
         self.trace.reached("recovery: after a stop in good order");
         self.with_core(|core, outbox| core.drain(outbox))?;
         self.write_all()?;
         let is_alive = !self.is_power_gone() && self.life.as_ref().is_some_and(|life| life.core.stopped().is_none());
-        if is_alive && self.requests.values().any(|request| !matches!(request.asker, Asker::Keeper)) && !self.is_small {
+        if is_alive && self.requests.values().any(|request| !matches!(request.asker, Asker::Helper(_))) && !self.is_small {
             return self.broken("a stop in good order leaves someone without an answer");
         }
         self.die();
@@ -293,76 +330,82 @@ impl World {
         }
     }
 
-    /// Lets the keeper go so many steps, from rest only if there may be something to do.
-    pub(super) fn keep(&mut self, moves: u64, snapshot: bool) -> Going {
+    /// Lets a helper go so many steps.
+    pub(super) fn help(&mut self, which: Which, moves: u64, anyway: bool) -> Going {
         for _ in 0..moves {
             if self.is_power_gone() {
                 return Ok(());
             }
             let Some(life) = &mut self.life else { return Ok(()) };
-            let go = match std::mem::replace(&mut life.keeper_at, KeeperAt::Rest) {
-                KeeperAt::Rest => Go::Look { snapshot },
-                KeeperAt::Ready(go) => go,
-                asking @ KeeperAt::Asking(_) => {
-                    life.keeper_at = asking;
+            let (helper, at) = &mut life.helpers[which as usize];
+            let go = match std::mem::replace(at, HelperAt::Rest) {
+                HelperAt::Rest => Go::Look { anyway },
+                HelperAt::Ready(go) => go,
+                asking @ HelperAt::Asking(_) => {
+                    *at = asking;
                     return Ok(());
                 }
             };
-            let stop = life.keeper.go(go);
-            self.keeper_stopped(stop)?;
+            let stop = helper.go(go);
+            self.helper_stopped(which, stop)?;
         }
         Ok(())
     }
 
-    fn keeper_stopped(&mut self, stop: Stop) -> Going {
+    fn helper_stopped(&mut self, which: Which, stop: Stop) -> Going {
         let Some(life) = &mut self.life else { return Ok(()) };
+        let (name, at) = (which.name(), &mut life.helpers[which as usize].1);
         match stop {
             Stop::Before(what) => {
-                self.trace.line(format_args!("       the keeper is about to {what}"));
-                self.trace.reached(&format!("keeper: {what}"));
-                life.keeper_at = KeeperAt::Ready(Go::On);
+                self.trace.line(format_args!("       the {name} is about to {what}"));
+                self.trace.reached(&format!("{name}: {what}"));
+                *at = HelperAt::Ready(Go::On);
             }
             Stop::AsksForWork => {
-                let work = life.core.next_backlog_work().filter(|work| is_on_disk(work, life.store.end()));
-                life.keeper_at = KeeperAt::Ready(Go::Work(work));
+                // A full disk has no room for pages, as the engine's runtime has it.
+                let is_full = life.core.is_storage_full();
+                let work = life.core.next_backlog_work();
+                let work = work.filter(|work| !is_full || matches!(work, BacklogWork::Thaw { .. }));
+                *at = HelperAt::Ready(Go::Work(work));
             }
             Stop::Asks(command) => {
-                life.keeper_at = KeeperAt::Asking(self.next_request);
-                self.ask(command, Asker::Keeper)?;
+                *at = HelperAt::Asking(self.next_request);
+                self.ask(command, Asker::Helper(which))?;
             }
             Stop::Done(Ok(())) => {
                 let has_reserve = life.store.writable_bytes() >= RESERVE_BYTES;
-                if life.core.is_storage_full() && has_reserve {
+                if which == Which::Keeper && life.core.is_storage_full() && has_reserve {
                     self.set_storage_full(false);
                 }
             }
             Stop::Done(Err(reason)) => {
-                self.trace.line(format_args!("       the keeper failed: {reason}"));
-                self.trace.reached("keeper: failed");
                 let is_stopped = life.core.stopped().is_some();
+                self.trace.line(format_args!("       the {name} failed: {reason}"));
+                self.trace.reached(&format!("{name}: failed"));
                 let is_excused = self.has_fault_fired() || self.is_small || is_stopped;
                 if self.is_damaged && !is_excused {
-                    return self.noticed("by the keeper", &reason);
+                    return self.noticed(&format!("by the {name}"), &reason);
                 }
                 if !is_excused {
-                    return self.broken(format!("the keeper failed though nothing went wrong: {reason}"));
+                    return self.broken(format!("the {name} failed though nothing went wrong: {reason}"));
                 }
             }
-            Stop::Panicked(reason) => return self.broken(format!("the keeper panicked: {reason}")),
+            Stop::Panicked(reason) => return self.broken(format!("the {name} panicked: {reason}")),
         }
         Ok(())
     }
 
-    /// The keeper has its answer.
-    pub(super) fn answer_keeper(&mut self, request: u64, outcome: Outcome) {
+    /// A helper has its answer.
+    pub(super) fn answer_helper(&mut self, which: Which, request: u64, outcome: Outcome) {
         let Some(life) = &mut self.life else { return };
-        if matches!(life.keeper_at, KeeperAt::Asking(asked) if asked == request) {
-            life.keeper_at = KeeperAt::Ready(Go::Outcome(outcome));
+        let at = &mut life.helpers[which as usize].1;
+        if matches!(at, HelperAt::Asking(asked) if *asked == request) {
+            *at = HelperAt::Ready(Go::Outcome(outcome));
         }
     }
 
-    pub(super) fn is_keeper_at_rest(&self) -> bool {
-        self.life.as_ref().is_none_or(|life| matches!(life.keeper_at, KeeperAt::Rest))
+    pub(super) fn is_at_rest(&self, which: Which) -> bool {
+        self.life.as_ref().is_none_or(|life| matches!(life.helpers[which as usize].1, HelperAt::Rest))
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -375,13 +418,4 @@ impl World {
             None => self.broken("the program does not run"),
         }
     }
-}
-
-/// Work that names what is not on disk yet is held back: the house would fail to read it. (BUG 1)
-fn is_on_disk(work: &BacklogWork, end: u64) -> bool {
-    let BacklogWork::Freeze { messages, .. } = work else { return true };
-    messages.iter().all(|(.., payload)| match payload {
-        PayloadAt::Journal { position, .. } => *position < end,
-        _ => true,
-    })
 }

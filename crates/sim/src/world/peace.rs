@@ -1,6 +1,7 @@
 //! The end of a run: nothing goes wrong any more, and everything must be accounted for.
 
 use super::clients::Asker;
+use super::machine::Which;
 use super::{Going, World, all_queues};
 use host::disk::Survivors;
 use model::QueueKey;
@@ -49,10 +50,10 @@ impl World {
             self.held.clear();
             self.receipts.clear();
             self.ask(Command::Receive(receive), Asker::Client)?;
-            // It is read before the keeper can move it.
+            // It is read before it can be moved.
             self.write_all()?;
             if self.take_held().is_none() {
-                self.settle()?;
+                self.settle(true)?;
             }
             let has_answer = self.take_held().is_some();
             self.read(0)?;
@@ -66,7 +67,7 @@ impl World {
                 return Ok(());
             }
             self.ask(Command::Delete { queue: queue.clone(), receipts }, Asker::Client)?;
-            self.settle()?;
+            self.settle(false)?;
             self.trace.reached("peace: drained");
         }
         self.broken("there is no end of messages")
@@ -75,21 +76,30 @@ impl World {
     fn is_empty(&mut self, queue: &QueueKey) -> Result<bool, super::Ended> {
         self.held.clear();
         self.ask(Command::Describe { queue: queue.clone() }, Asker::Client)?;
-        self.settle()?;
+        self.settle(false)?;
         Ok(match self.take_held() {
             Some(Answer::Queue(facts)) => facts.visible + facts.delayed + facts.in_flight == 0,
             _ => true,
         })
     }
 
-    /// Lets the writer and the keeper finish what they can.
-    fn settle(&mut self) -> Going {
+    /// Lets the writer and the helpers finish what they can, or go on until a reply has come.
+    fn settle(&mut self, until_answered: bool) -> Going {
+        self.help(Which::Keeper, 1, false)?;
+        self.help(Which::Pager, 1, false)?;
         for _ in 0..2_000 {
             self.write_all()?;
-            self.keep(1, false)?;
-            let is_quiet = self.life.as_ref().is_none_or(|life| life.core.is_quiet());
-            if is_quiet && self.is_keeper_at_rest() {
+            if until_answered && self.take_held().is_some() {
                 return Ok(());
+            }
+            let is_quiet = self.life.as_ref().is_none_or(|life| life.core.is_quiet());
+            if is_quiet && self.is_at_rest(Which::Keeper) && self.is_at_rest(Which::Pager) {
+                return Ok(());
+            }
+            for which in [Which::Keeper, Which::Pager] {
+                if !self.is_at_rest(which) {
+                    self.help(which, 1, false)?;
+                }
             }
         }
         self.broken("the engine never comes to rest")
@@ -107,9 +117,9 @@ impl World {
         if let Some(queue) = queue {
             self.ask(Command::SetAttributes { queue, settings: vec![Setting::Delay { seconds: 0 }] }, Asker::Nobody)?;
         }
-        self.settle()?;
-        self.keep(1, true)?;
-        self.settle()?;
+        self.settle(false)?;
+        self.help(Which::Keeper, 1, true)?;
+        self.settle(false)?;
         if self.is_damaged {
             self.trace.reached("damage: harmless");
             return Ok(());
