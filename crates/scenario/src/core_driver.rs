@@ -1,7 +1,7 @@
 //! The lower altitudes: the engine's core, driven by hand, with or without a disk beneath it.
 //!
 //! ```text
-//!   call ──▶ Core ──batch──▶ LocalStore ──▶ FakeDisk
+//!   call ──▶ Core ──batch──▶ LocalStore ──▶ FakeDisk ◀── House: pages, snapshots
 //!             ▲                                 │ the power goes; what was not synced is lost
 //!             └──── snapshot + journal ─────────┘ after every step
 //! ```
@@ -13,7 +13,10 @@ use crate::driver::Driver;
 use api::ErrorKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use engine::core::{Asked, Core, Outbox, Outcome};
+use engine::house::House;
+use engine::pager::Living;
 use engine::recovery;
 use engine::store::{AppendError, LocalOptions, LocalStore, Store};
 use engine::{AskError, Ticket};
@@ -21,7 +24,9 @@ use host::disk::{FakeDisk, Survivors};
 use host::entropy::{Entropy, FakeEntropy};
 use md5::{Digest, Md5};
 use model::{AccountId, MessageId, QueueId, QueueKey, QueueName, Region, Text, Timestamp};
-use shard::{Answer, AttributeValue, Command, Delivery, NewMessage, Payload, PayloadAt, QueueFacts};
+use shard::{
+    Answer, AttributeValue, BacklogWork, Command, Delivery, NewMessage, Paging, Payload, PayloadAt, QueueFacts,
+};
 use shard::{Receipt, ReceiptError, ReceiptKey, Refusal, Rules, SendError, Setting, Shard};
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +38,7 @@ pub enum Kept {
     Memory,
     /// What the journal says.
     Journal,
-    /// The same, and a snapshot is made before the power goes.
+    /// A snapshot, made before the power goes. All payloads are in pages by then, and long backlogs are frozen.
     Snapshots,
 }
 
@@ -44,6 +49,8 @@ pub struct CoreDriver {
     rules: Rules,
     disk: Option<Disk>,
     polls: Vec<Poll>,
+    /// What the caller and the house were answered and haven't looked at yet.
+    answered: Vec<(Asker, Outcome)>,
     entropy: FakeEntropy,
 }
 
@@ -51,13 +58,14 @@ pub struct CoreDriver {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asker {
     Caller,
+    House,
     Poll(usize),
 }
 
 struct Disk {
     fake: FakeDisk,
-    store: LocalStore,
-    makes_snapshots: bool,
+    store: Arc<LocalStore>,
+    kept: Kept,
 }
 
 enum Poll {
@@ -81,16 +89,33 @@ const BEGINNING: Timestamp = Timestamp(1_700_000_000_000);
 impl CoreDriver {
     /// An empty shard.
     pub fn new(kept: Kept, rules: Rules) -> Self {
-        let disk = (kept != Kept::Memory).then(|| Disk::open(FakeDisk::default(), kept == Kept::Snapshots));
+        let disk = (kept != Kept::Memory).then(|| Disk::open(FakeDisk::default(), kept));
         let core = core(Shard::new(rules.clone()), disk.as_ref());
-        let mut driver = Self { core, now: BEGINNING, rules, disk, polls: Vec::new(), entropy: FakeEntropy::new(1) };
+        let mut driver = Self {
+            core,
+            now: BEGINNING,
+            rules,
+            disk,
+            polls: Vec::new(),
+            answered: Vec::new(),
+            entropy: FakeEntropy::new(1),
+        };
         driver.ask(Command::Found { receipt_key: ReceiptKey::new([7; 32]) }).expect("founding is never refused");
         driver
     }
 
-    /// The settings of a scenario, in the shard's terms.
+    /// The settings of a scenario, in the shard's terms. Short backlogs are frozen too; only so many messages stay in
+    /// memory that two of the largest receives, one after the other, find all they ask for.
     pub fn rules(settings: &[(String, u32)]) -> Rules {
-        let mut rules = Rules::default();
+        let paging = Paging {
+            page_messages: 2,
+            thaw_below: 20,
+            window: 22,
+            freeze_above: 24,
+            look_every: 1,
+            ..Paging::default()
+        };
+        let mut rules = Rules { paging, ..Rules::default() };
         for (name, value) in settings {
             match name.as_str() {
                 "in_flight_max" => rules.in_flight_max = *value as usize,
@@ -102,41 +127,40 @@ impl CoreDriver {
         rules
     }
 
-    /// Carries out a command that doesn't wait.
+    /// Carries out a command that waits for nothing but frozen messages.
     fn ask(&mut self, command: Command) -> Result<Answer, Code> {
         let mut outbox = Outbox::new();
         let asked = self.core.ask(self.now, command, Asker::Caller, &mut outbox);
-        assert_eq!(asked, Asked::Answered, "it would wait: write `receive … as poll1 &`");
-        self.hand_out(outbox).expect("the caller is answered")
+        self.hand_out(outbox);
+        if asked != Asked::Answered && self.keeps_house() {
+            self.page_backlog();
+        }
+        told(self.answer(Asker::Caller).expect("it would wait: write `receive … as poll1 &`"))
     }
 
-    /// Makes everything durable, and gives each his reply; that of the caller comes back.
-    fn hand_out(&mut self, mut outbox: Outbox<Asker>) -> Option<Result<Answer, Code>> {
+    fn answer(&mut self, asker: Asker) -> Option<Outcome> {
+        let at = self.answered.iter().position(|(answered, _)| *answered == asker)?;
+        Some(self.answered.swap_remove(at).1)
+    }
+
+    /// Makes everything durable, and gives each his reply.
+    fn hand_out(&mut self, mut outbox: Outbox<Asker>) {
         if let Some(disk) = &self.disk {
             while let Some(batch) = self.core.take_batch() {
-                assert_eq!(
-                    disk.append(&batch.entries),
-                    batch.lsn,
-                    "a batch stands elsewhere than its entries were told"
-                );
+                let lsn = disk.append(&batch.entries);
+                assert_eq!(lsn, batch.lsn, "a batch stands elsewhere than its entries were told");
                 self.core.durable(&mut outbox);
             }
         }
-        let mut caller = None;
         for (asker, outcome) in outbox {
-            let answer = told(outcome);
-            match asker {
-                Asker::Caller => caller = Some(answer),
-                Asker::Poll(poll) => {
-                    let receive = match &self.polls[poll] {
-                        Poll::Asked { receive, .. } => receive.clone(),
-                        _ => panic!("a poll is answered twice"),
-                    };
-                    self.polls[poll] = Poll::Answered(answer.map(|answer| self.received(answer, &receive)));
-                }
-            }
+            let Asker::Poll(poll) = asker else {
+                self.answered.push((asker, outcome));
+                continue;
+            };
+            let Poll::Asked { receive, .. } = &self.polls[poll] else { panic!("a poll is answered twice") };
+            let receive = receive.clone();
+            self.polls[poll] = Poll::Answered(told(outcome).map(|answer| self.received(answer, &receive)));
         }
-        caller
     }
 
     fn queue(&self, name: &str) -> Result<QueueKey, Code> {
@@ -230,7 +254,10 @@ impl CoreDriver {
             (PayloadAt::Journal { position, bytes }, Some(disk)) => {
                 disk.store.read(*position, *bytes).expect("readable")
             }
-            (place, _) => panic!("nothing was put at {place:?}"),
+            (PayloadAt::Page { page, offset, bytes }, Some(disk)) => {
+                disk.store.read_page(*page, *offset, *bytes).expect("readable")
+            }
+            (place, None) => panic!("nothing was put at {place:?}"),
         };
         let payload = Payload::decode(&bytes).expect("a payload is where the shard says");
         assert_eq!(<[u8; 16]>::from(Md5::digest(&*payload.body)), payload.body_md5, "another body than was sent");
@@ -313,15 +340,34 @@ impl CoreDriver {
         self.hand_out(outbox);
     }
 
+    fn keeps_house(&self) -> bool {
+        self.disk.as_ref().is_some_and(|disk| disk.kept == Kept::Snapshots)
+    }
+
+    fn house(&self) -> House {
+        let disk = self.disk.as_ref().expect("there is a house only where there is a disk");
+        House::new(disk.store.clone(), self.rules.clone(), 0).expect("a sound disk")
+    }
+
+    /// Freezes and thaws what is due.
+    fn page_backlog(&mut self) {
+        let pager = self.house().pager();
+        while pager.work_on_backlog(self).expect("a sound disk") {}
+    }
+
     /// The power goes and comes back.
     fn die_and_recover(&mut self) {
         let Some(disk) = &self.disk else { return };
-        if disk.makes_snapshots {
-            disk.make_snapshot(&self.rules);
+        let kept = disk.kept;
+        if self.keeps_house() {
+            self.page_backlog();
+            self.house().snapshot(self, true).expect("a sound disk");
         }
-        let disk = Disk::open(disk.fake.power_cut(&Survivors::Nothing), disk.makes_snapshots);
-        let mut recovered = recovery::from_snapshot(&disk.store, &self.rules).expect("a snapshot that was written");
-        recovery::catch_up(&disk.store, &mut recovered).expect("a journal that was written");
+        let fake = &self.disk.as_ref().expect("it was there a moment ago").fake;
+        let disk = Disk::open(fake.power_cut(&Survivors::Nothing), kept);
+        let store = disk.store.as_ref();
+        let mut recovered = recovery::from_snapshot(store, &self.rules).expect("a snapshot that was written");
+        recovery::catch_up(store, &mut recovered).expect("a journal that was written");
         self.core = core(recovered.shard, Some(&disk));
         self.disk = Some(disk);
         for poll in 0..self.polls.len() {
@@ -340,6 +386,25 @@ impl CoreDriver {
         copy.check_invariants();
         assert_eq!(copy.snapshot(), snapshot, "a state read from a snapshot is another one");
     }
+}
+
+impl Living for CoreDriver {
+    fn ask(&mut self, command: Command) -> Outcome {
+        let mut outbox = Outbox::new();
+        self.core.ask(self.now, command, Asker::House, &mut outbox);
+        self.hand_out(outbox);
+        self.answer(Asker::House).expect("the house is answered at once")
+    }
+
+    fn next_backlog_work(&mut self) -> Option<BacklogWork> {
+        self.core.next_backlog_work()
+    }
+
+    fn in_memory(&self, _payload: &PayloadAt) -> Option<Bytes> {
+        None
+    }
+
+    fn expect_page(&mut self, _page: u64, _bytes: Bytes) {}
 }
 
 impl Driver for CoreDriver {
@@ -460,10 +525,10 @@ impl Driver for CoreDriver {
 }
 
 impl Disk {
-    fn open(fake: FakeDisk, makes_snapshots: bool) -> Self {
+    fn open(fake: FakeDisk, kept: Kept) -> Self {
         let options = LocalOptions { sync: journal::SyncMode::Fsync, segment_bytes: SEGMENT_BYTES, identity: 1 };
         let (store, _) = LocalStore::open(Arc::new(fake.clone()), Path::new(DATA), &options).expect("a sound disk");
-        Self { fake, store, makes_snapshots }
+        Self { fake, store: Arc::new(store), kept }
     }
 
     fn append(&self, entries: &[u8]) -> u64 {
@@ -475,15 +540,6 @@ impl Disk {
             }
             Err(AppendError::Failed(reason)) => panic!("{reason}"),
         }
-    }
-
-    /// As the engine makes it: from what is stored, not from the living state.
-    fn make_snapshot(&self, rules: &Rules) {
-        let mut shadow = recovery::from_snapshot(&self.store, rules).expect("a snapshot that was written");
-        recovery::catch_up(&self.store, &mut shadow).expect("a journal that was written");
-        let at = shadow.shard.at();
-        shadow.shard.advance(at);
-        self.store.write_snapshot(shadow.lsn, &shadow.shard.snapshot()).expect("the disk has room");
     }
 }
 

@@ -7,6 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use scenario::{CoreDriver, Kept, Runner, STOPPED, Script};
+use shard::{Paging, Rules};
 use std::fmt::Write as _;
 
 /// How many scenarios are drawn, unless `PROPTEST_CASES` says otherwise.
@@ -16,6 +17,10 @@ const STEPS_MAX: usize = 60;
 
 /// So few that the limit is often met, so short that a name is soon free again.
 const RULES: &str = "# rules: in_flight_max=4 deleted_name_seconds=5\n";
+
+/// Backlogs are frozen as soon as two of the largest receives drawn find all they ask for.
+const PAGING: Paging =
+    Paging { page_messages: 2, page_bytes: 1 << 20, window: 10, thaw_below: 8, freeze_above: 12, look_every: 1 };
 
 /// One drawn step. Messages and polls are named after the step that made them.
 #[derive(Clone, Debug)]
@@ -48,6 +53,7 @@ enum Step {
     Plain(&'static str),
 }
 
+/// Steps after which no message is old enough to expire.
 fn step() -> impl Strategy<Value = Step> {
     let seconds = || select(vec![0, 1, 5, 30]);
     let about = [
@@ -72,8 +78,6 @@ fn step() -> impl Strategy<Value = Step> {
         "set VisibilityTimeout=5",
         "set DelaySeconds=5",
         "set DelaySeconds=0",
-        "set MessageRetentionPeriod=60",
-        "set MessageRetentionPeriod=345600",
         "set KmsMasterKeyId=k",
         "set KmsMasterKeyId=",
         "tag a=1 b=2",
@@ -90,7 +94,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1..=4u32, 1..=20u32).prop_map(|(max, wait_seconds)| Step::Poll { max, wait_seconds }),
         1 => (0..STEPS_MAX).prop_map(|poll| Step::HangUp { poll }),
         8 => (0..STEPS_MAX, select(about.to_vec())).prop_map(|(message, command)| Step::About { message, command }),
-        4 => select(vec![1, 5, 10, 30, 60, 100_000]).prop_map(|seconds| Step::Advance { seconds }),
+        4 => select(vec![1, 5, 10, 30, 60, 3_600]).prop_map(|seconds| Step::Advance { seconds }),
         5 => select(plain.to_vec()).prop_map(Step::Plain),
     ]
 }
@@ -107,8 +111,8 @@ fn written(steps: &[Step]) -> String {
                 format!("send m{index} delay={delay_seconds}s")
             }
             Step::SendBatch { delay_seconds } => {
-                messages.extend([format!("a{index}"), format!("b{index}")]);
-                format!("send-batch a{index} b{index} delay={delay_seconds}s")
+                messages.extend((1..=5).map(|entry| format!("b{index}-{entry}")));
+                format!("send-batch b{index}-{{1..4}} b{index}-5 delay={delay_seconds}s")
             }
             Step::Receive { max, visibility_seconds } => {
                 format!("receive wait=0s max={max} visibility={visibility_seconds}s")
@@ -129,6 +133,16 @@ fn written(steps: &[Step]) -> String {
     text + &polls.join("\n") + "\n"
 }
 
+/// Steps that let messages expire as well.
+fn step_or_expiry() -> impl Strategy<Value = Step> {
+    let expiry = [
+        Step::Plain("set MessageRetentionPeriod=60"),
+        Step::Plain("set MessageRetentionPeriod=1209600"),
+        Step::Advance { seconds: 100_000 },
+    ];
+    prop_oneof![16 => step(), 1 => select(expiry.to_vec())]
+}
+
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(CASES)
 }
@@ -137,15 +151,29 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn dying_after_every_step_changes_nothing(steps in vec(step(), 1..STEPS_MAX)) {
-        let script = Script::parse("random.txt".into(), &written(&steps));
-        let run = |kept| Runner::run(&script, &mut CoreDriver::new(kept, CoreDriver::rules(&script.rules)));
-        let lived = run(Kept::Memory);
-        let script = Script::parse("random.txt".into(), &script.rewritten(&lived));
-        prop_assert!(!lived.iter().flatten().any(|line| line.starts_with(STOPPED)), "{}", script.rewritten(&lived));
-        for kept in [Kept::Journal, Kept::Snapshots] {
-            let difference = script.difference(&run(kept));
-            prop_assert!(difference.is_none(), "{:?}: {}\nin\n{}", kept, difference.unwrap_or_default(), script.rewritten(&lived));
-        }
+    fn dying_after_every_step_changes_nothing(steps in vec(step_or_expiry(), 1..STEPS_MAX)) {
+        check(&steps, &[Kept::Journal, Kept::Snapshots], Paging::default())?;
     }
+
+    /// Of a frozen page of which a part has expired all messages count as visible until it is thawed, so here none
+    /// expires.
+    #[test]
+    fn freezing_changes_nothing(steps in vec(step(), 1..STEPS_MAX)) {
+        check(&steps, &[Kept::Snapshots], PAGING)?;
+    }
+}
+
+fn check(steps: &[Step], kept: &[Kept], paging: Paging) -> Result<(), TestCaseError> {
+    let script = Script::parse("random.txt".into(), &written(steps));
+    let rules = Rules { paging, ..CoreDriver::rules(&script.rules) };
+    let run = |kept| Runner::run(&script, &mut CoreDriver::new(kept, rules.clone()));
+    let lived = run(Kept::Memory);
+    let text = script.rewritten(&lived);
+    prop_assert!(!lived.iter().flatten().any(|line| line.starts_with(STOPPED)), "{}", text);
+    let expected = Script::parse("random.txt".into(), &text);
+    for &kept in kept {
+        let difference = expected.difference(&run(kept));
+        prop_assert!(difference.is_none(), "{:?}: {}\nin\n{}", kept, difference.unwrap_or_default(), text);
+    }
+    Ok(())
 }
