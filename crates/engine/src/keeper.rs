@@ -45,6 +45,8 @@ impl Bell {
 /// Does `work` at each tick and each ring of the bell, until the engine stops. After a failure it waits for a while.
 fn work_on(shared: &Shared, bell: &Bell, ticks_after_failure: u32, mut work: impl FnMut() -> Result<(), String>) {
     let is_stopping = || shared.stopping.load(Ordering::SeqCst);
+    // Whoever has just started the server wants its first answer.
+    bell.wait();
     while !is_stopping() {
         if let Err(reason) = work()
             && !is_stopping()

@@ -103,6 +103,9 @@ pub enum Health {
 
 type Token = oneshot::Sender<Outcome>;
 
+/// With less room than this in its first segment, a new journal gets its next one at once.
+const NEW_JOURNAL_ROOM_BYTES: u64 = 192 << 10;
+
 /// What the threads share.
 pub(crate) struct Shared {
     state: Mutex<State>,
@@ -349,10 +352,13 @@ impl Shared {
         if writable >= self.reserve_bytes {
             return;
         }
-        self.keeper.ring();
-        // A new journal begins with a short segment, and has the next one in a moment.
+        // A new journal begins with a short segment. Its first records go there, while the next one is made in peace.
         let is_new = store.end() < self.reserve_bytes;
-        if writable >= self.reserve_bytes / 2 || is_new {
+        if is_new && writable >= NEW_JOURNAL_ROOM_BYTES {
+            return;
+        }
+        self.keeper.ring();
+        if is_new || writable >= self.reserve_bytes / 2 {
             return;
         }
         let full = match store.make_room() {

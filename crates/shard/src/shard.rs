@@ -661,6 +661,8 @@ fn change_visibility(
 ) -> Answer {
     let at = decided.at;
     let mut room = rules.in_flight_max.saturating_sub(queue.in_flight_count());
+    // One after the other: what was put back by this very command is not in flight any more.
+    let mut put_back = Vec::new();
     let outcomes = receipts
         .iter()
         .map(|&(receipt, seconds)| {
@@ -669,7 +671,7 @@ fn change_visibility(
             }
             let message = queue.get(receipt.serial).filter(|message| message.delivery == receipt.delivery);
             let message = message.ok_or(ReceiptError::Gone)?;
-            if message.is_released() {
+            if message.is_released() || put_back.contains(&receipt.serial) {
                 return Err(ReceiptError::NotInFlight);
             }
             let visible_at = at.plus_seconds(u64::from(seconds));
@@ -680,6 +682,9 @@ fn change_visibility(
             if message.visible_at <= at && seconds > 0 {
                 // It counts as in flight again.
                 room = room.checked_sub(1).ok_or(ReceiptError::NotInFlight)?;
+            }
+            if seconds == 0 {
+                put_back.push(receipt.serial);
             }
             decided.changes.push(Change::VisibilityChanged { queue: id, serial: receipt.serial, visible_at });
             Ok(())
