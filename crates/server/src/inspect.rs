@@ -24,10 +24,12 @@ pub fn dump(file: &Path) -> Result<(), String> {
 ///
 /// Errors: sentences for people.
 pub fn cut(file: &Path, byte: u64) -> Result<(), String> {
-    let data = file.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+    // data/journal/4096.log
+    let file = std::path::absolute(file).map_err(|error| format!("cannot find `{}`: {error}", file.display()))?;
+    let data = file.ancestors().nth(2).ok_or_else(|| format!("`{}` is in no data directory", file.display()))?;
     let _lock =
         host::disk::Disk::lock_dir(&RealDisk, data).map_err(|error| format!("`{}` is {error}", data.display()))?;
-    let given_up = journal::cut(&RealDisk, file, byte).map_err(|error| error.to_string())?;
+    let given_up = journal::cut(&RealDisk, &file, byte).map_err(|error| error.to_string())?;
     println!("`{}` ends at byte {byte} now", file.display());
     for path in given_up {
         println!("given up: `{}`", path.display());
