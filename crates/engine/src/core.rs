@@ -127,9 +127,15 @@ impl<T> Core<T> {
             outbox.push((token, Err(error)));
             return Asked::Answered;
         }
-        // A receive that finds nothing is asked again later, as it was.
+        // A receive that finds nothing is asked again later, as it was. Nobody overtakes those who wait: what has become
+        // visible meanwhile is theirs.
         let receive = match &command {
-            Command::Receive(receive) => Some(receive.clone()),
+            Command::Receive(receive) => {
+                if let Some(queue) = self.shard.queue_id(&receive.queue).filter(|&queue| self.waiters.any(queue)) {
+                    self.settle(queue, outbox);
+                }
+                Some(receive.clone())
+            }
             _ => None,
         };
         let decision = self.shard.decide(self.at, command);

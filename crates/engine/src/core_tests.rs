@@ -171,6 +171,21 @@ fn a_long_poll_is_answered_when_a_hidden_message_comes_back() {
 }
 
 #[test]
+fn nobody_overtakes_those_who_wait() {
+    let mut desk = Desk::new();
+    desk.send("send");
+    desk.receive("first", 0);
+    desk.receive("waiting", 60);
+    desk.sync();
+    desk.left();
+    // The message is back, and nobody has told those who wait.
+    desk.now = desk.now.plus_seconds(30);
+    desk.receive("late", 0);
+    desk.sync();
+    assert_eq!(desk.left(), ["waiting: 1 messages", "late: 0 messages"]);
+}
+
+#[test]
 fn a_long_poll_that_was_taken_back_gets_nothing() {
     let mut desk = Desk::new();
     let Asked::Waiting { queue, ticket } = desk.receive("gone", 20) else { panic!("nothing is there") };

@@ -8,7 +8,7 @@
 //! We journal the answer and not the question, so that a newer version with better rules replays an older journal to
 //! the same state. Kinds are never reused; a kind that this version doesn't know was written by a newer one.
 
-use crate::codec::{Malformed, Reader, Writer};
+use crate::codec::{Malformed, Reader, Unreadable, Writer};
 use crate::{PagedMessage, PayloadAt, ReceiptKey, Setting};
 use bytes::Bytes;
 use model::{AccountId, DeliveryNumber, QueueId, QueueKey, QueueName, Region, Serial, Timestamp};
@@ -17,6 +17,9 @@ use std::fmt;
 
 /// Names the layout in this file. Written into every snapshot; a journal's segments carry the journal's own version.
 pub const FORMAT_VERSION: u32 = 1;
+
+/// The newest kind of change that this version knows.
+const KIND_NEWEST: u8 = 15;
 
 /// What was decided, and when: the unit that is journaled, replayed and replicated.
 #[derive(Clone, PartialEq, Debug)]
@@ -100,7 +103,7 @@ impl Entry {
     }
 
     /// Reads the entries of one journal record whose first byte stands at `position`, one after the other.
-    pub fn decode_all(record: &[u8], position: u64, mut each: impl FnMut(Self)) -> Result<(), Malformed> {
+    pub fn decode_all(record: &[u8], position: u64, mut each: impl FnMut(Self)) -> Result<(), Unreadable> {
         let mut from = Reader::new(record);
         while !from.is_at_end() {
             let at = Timestamp(from.number()?);
@@ -116,6 +119,26 @@ impl Entry {
 }
 
 impl Change {
+    /// The one queue that it is about.
+    pub(crate) fn queue(&self) -> Option<QueueId> {
+        match self {
+            Self::Founded { .. } | Self::PayloadsMoved { .. } => None,
+            Self::QueueCreated { queue, .. }
+            | Self::QueueDeleted { queue }
+            | Self::QueuePurged { queue }
+            | Self::AttributesSet { queue, .. }
+            | Self::Tagged { queue, .. }
+            | Self::Untagged { queue, .. }
+            | Self::Sent { queue, .. }
+            | Self::Received { queue, .. }
+            | Self::Undone { queue, .. }
+            | Self::Deleted { queue, .. }
+            | Self::VisibilityChanged { queue, .. }
+            | Self::Frozen { queue, .. }
+            | Self::Thawed { queue, .. } => Some(*queue),
+        }
+    }
+
     fn encode(&mut self, out: &mut Writer<'_>, base: u64) {
         match self {
             Self::Founded { receipt_key } => {
@@ -194,8 +217,15 @@ impl Change {
         }
     }
 
-    fn decode(from: &mut Reader<'_>, base: u64) -> Result<Self, Malformed> {
+    fn decode(from: &mut Reader<'_>, base: u64) -> Result<Self, Unreadable> {
         let kind = from.byte()?;
+        match kind {
+            0 => return Err(Malformed("a change of kind zero").into()),
+            1..=KIND_NEWEST => {}
+            _ => {
+                return Err(Unreadable::Newer { what: "kind of change", found: kind.into(), known: KIND_NEWEST.into() });
+            }
+        }
         if kind == 1 {
             return Ok(Self::Founded { receipt_key: ReceiptKey::new(from.fixed()?) });
         }
@@ -240,7 +270,7 @@ impl Change {
             }
             14 => Self::Frozen { queue, page: from.number()?, serials: decode_rising(from)? },
             15 => Self::Thawed { queue, page: from.number()?, messages: decode_paged(from)? },
-            _ => return Err(Malformed("a change of an unknown kind; a newer version may have written it")),
+            _ => unreachable!("kinds up to the newest are listed above"),
         })
     }
 }

@@ -22,6 +22,45 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
+/// Why stored bytes can't be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unreadable {
+    /// They don't say what they should.
+    Malformed(Malformed),
+    /// They were written in a format that came after this program. `what` is counted: a snapshot format, a kind of change.
+    Newer { what: &'static str, found: u32, known: u32 },
+}
+
+impl From<Malformed> for Unreadable {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(malformed) => malformed.fmt(f),
+            Self::Newer { what, found, known } => write!(
+                f,
+                "written by a newer version of Posthouse ({what} {found}; this one reads up to {known}). Run the newer \
+                 version, or restore the data directory from a backup of the older one"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// Checks the version that stored bytes say they have, before anything else in them is believed.
+pub(crate) fn check_version(what: &'static str, found: u32, known: u32) -> Result<(), Unreadable> {
+    match found {
+        0 => Err(Malformed("a format version of zero").into()),
+        _ if found > known => Err(Unreadable::Newer { what, found, known }),
+        _ => Ok(()),
+    }
+}
+
 /// Appends to a buffer.
 pub(crate) struct Writer<'a>(pub &'a mut Vec<u8>);
 

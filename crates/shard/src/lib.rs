@@ -27,7 +27,7 @@ mod snapshot;
 mod visible;
 
 pub use change::{Change, Entry, FORMAT_VERSION, NumberedDelivery, SentPayload};
-pub use codec::Malformed;
+pub use codec::{Malformed, Unreadable};
 pub use command::{
     Answer, BacklogWork, Command, Delivery, Listing, NewMessage, QueueFacts, ReceiptError, Receive, Refusal, Reply,
     SendError, Sent,

@@ -7,7 +7,7 @@
 //! A backlog that grows past its queue's window is frozen into pages; so is a payload that outlives its journal segment.
 //! Of a frozen page the shard remembers only a [`FrozenPage`].
 
-use crate::codec::{Malformed, Reader, Writer};
+use crate::codec::{Malformed, Reader, Unreadable, Writer, check_version};
 use model::{QueueId, Serial, Timestamp};
 
 /// A message as a page lists it.
@@ -77,11 +77,9 @@ impl PageBuilder {
 }
 
 /// What a page holds, in the order in which it was gathered.
-pub fn read_page(page: &[u8]) -> Result<Vec<PagedMessage>, Malformed> {
+pub fn read_page(page: &[u8]) -> Result<Vec<PagedMessage>, Unreadable> {
     let mut from = Reader::new(page);
-    if from.byte()? != VERSION {
-        return Err(Malformed("a page of an unknown version; a newer version may have written it"));
-    }
+    check_version("page format", from.byte()?.into(), VERSION.into())?;
     let count = from.length()?;
     let mut messages = Vec::with_capacity(count.min(1 << 10));
     let mut payload_bytes = 0u32;
@@ -93,7 +91,7 @@ pub fn read_page(page: &[u8]) -> Result<Vec<PagedMessage>, Malformed> {
     }
     let start = from.position() as u32;
     if page.len() as u64 != u64::from(start) + u64::from(payload_bytes) {
-        return Err(Malformed("a page is longer or shorter than its messages"));
+        return Err(Malformed("a page is longer or shorter than its messages").into());
     }
     messages.iter_mut().for_each(|message| message.offset += start);
     Ok(messages)

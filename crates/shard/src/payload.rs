@@ -12,7 +12,7 @@
 //!
 //! The shard never looks inside: it hands out where a payload is, and whoever answers the client reads it there.
 
-use crate::codec::{Malformed, Reader, Writer};
+use crate::codec::{Malformed, Reader, Unreadable, Writer, check_version};
 use bytes::Bytes;
 use model::{MessageId, Text};
 use std::sync::Arc;
@@ -90,14 +90,12 @@ impl Payload {
     }
 
     /// Reads a payload. Its texts share the buffer of `bytes`.
-    pub fn decode(bytes: &Bytes) -> Result<Self, Malformed> {
+    pub fn decode(bytes: &Bytes) -> Result<Self, Unreadable> {
         let mut from = Reader::new(bytes);
         if u32::from_le_bytes(from.fixed()?) != crc32c::crc32c(&bytes[CHECK_BYTES..]) {
-            return Err(Malformed("a message's bytes have changed on disk"));
+            return Err(Malformed("a message's bytes have changed on disk").into());
         }
-        if from.byte()? != VERSION {
-            return Err(Malformed("a message of an unknown version"));
-        }
+        check_version("message format", from.byte()?.into(), VERSION.into())?;
         let id = MessageId(u128::from_be_bytes(from.fixed()?));
         let body_md5 = from.fixed()?;
         let sender_id = text(&mut from, bytes)?;
@@ -110,7 +108,7 @@ impl Payload {
             let value = match from.byte()? {
                 1 => AttributeValue::Text(text(&mut from, bytes)?),
                 2 => AttributeValue::Binary(from.shared_bytes(bytes)?),
-                _ => return Err(Malformed("an attribute of an unknown kind")),
+                _ => return Err(Malformed("an attribute of an unknown kind").into()),
             };
             attributes.push(Attribute { name, data_type, value });
         }
@@ -119,7 +117,7 @@ impl Payload {
             match from.byte()? {
                 PART_TRACE_HEADER => trace_header = Some(text(&mut from, bytes)?),
                 PART_MESSAGE_GROUP_ID => message_group_id = Some(text(&mut from, bytes)?),
-                _ => return Err(Malformed("a message with an unknown part")),
+                _ => return Err(Malformed("a message with an unknown part").into()),
             }
         }
         Ok(Self { id, body_md5, sender_id, body, attributes, trace_header, message_group_id })

@@ -82,7 +82,7 @@ impl Message {
         self.receive_count > 0 && self.visible_at <= self.received_at
     }
 
-    fn expires_at(&self, settings: &Settings) -> Timestamp {
+    pub fn expires_at(&self, settings: &Settings) -> Timestamp {
         self.sent_at.plus_seconds(u64::from(settings.retention_seconds))
     }
 }

@@ -3,7 +3,7 @@
 use crate::change::{Change, Entry, NumberedDelivery, SentPayload};
 use crate::command::*;
 use crate::queue::{Message, Queue};
-use crate::{PagedMessage, PayloadAt, Receipt, ReceiptKey, Setting, Settings};
+use crate::{FrozenPage, PagedMessage, PayloadAt, Receipt, ReceiptKey, Setting, Settings};
 use model::limits::{DELETED_NAME_SECONDS, TAGS_MAX, VISIBILITY_TIMEOUT_SECONDS_MAX};
 use model::{DeliveryNumber, QueueId, QueueKey, QueueName, Serial, Timestamp};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -122,6 +122,11 @@ impl Shard {
         self.queues.len()
     }
 
+    /// The queue that has this name now.
+    pub fn queue_id(&self, key: &QueueKey) -> Option<QueueId> {
+        self.names.get(key).copied()
+    }
+
     /// Whether a queue still exists.
     pub fn has_queue(&self, queue: QueueId) -> bool {
         self.queues.contains_key(&queue)
@@ -161,6 +166,11 @@ impl Shard {
     /// Every page with frozen messages.
     pub fn frozen_pages(&self) -> impl Iterator<Item = u64> {
         self.queues.values().flat_map(|queue| queue.frozen().map(|frozen| frozen.page))
+    }
+
+    /// What is remembered of each page with frozen messages, and the queue they are in.
+    pub fn frozen(&self) -> impl Iterator<Item = (QueueId, &FrozenPage)> {
+        self.queues.iter().flat_map(|(&id, queue)| queue.frozen().map(move |frozen| (id, frozen)))
     }
 
     /// Whether [`Self::next_backlog_work`] may have something.
@@ -260,11 +270,9 @@ impl Shard {
         let id = *self.names.get(key).ok_or(Refusal::QueueDoesNotExist)?;
         let queue = self.queues.get_mut(&id).expect("a name leads to a queue");
         queue.advance(decided.at);
-        if queue.has_frozen() && queue.page_to_thaw(&self.rules.paging).is_some() {
-            self.backlogs.insert(id);
-        }
         decided.queue = Some(id);
-        then(&self.rules, id, queue, decided)
+        self.note_thaw(id);
+        then(&self.rules, id, &self.queues[&id], decided)
     }
 
     fn create_queue(
@@ -386,6 +394,17 @@ impl Shard {
         self.at = entry.at;
         for change in &entry.changes {
             self.apply_change(entry.at, change);
+            if let Some(queue) = change.queue() {
+                self.note_thaw(queue);
+            }
+        }
+    }
+
+    /// Notes whether a page of a queue is due.
+    fn note_thaw(&mut self, id: QueueId) {
+        let is_due = |queue: &Queue| queue.has_frozen() && queue.page_to_thaw(&self.rules.paging).is_some();
+        if self.queues.get(&id).is_some_and(is_due) {
+            self.backlogs.insert(id);
         }
     }
 

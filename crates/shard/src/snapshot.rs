@@ -12,7 +12,7 @@
 //! What [`Shard::from_snapshot`] gives is the state that [`Shard::snapshot`] saw: the journal goes on from there.
 
 use crate::change::{decode_key, decode_settings, decode_tags, encode_key, encode_settings, encode_tags};
-use crate::codec::{Malformed, Reader, Writer};
+use crate::codec::{Malformed, Reader, Unreadable, Writer, check_version};
 use crate::queue::{Message, Queue};
 use crate::{FORMAT_VERSION, FrozenPage, PayloadAt, ReceiptKey, Rules, Settings, Shard};
 use model::{DeliveryNumber, QueueId, Serial, Timestamp};
@@ -46,35 +46,40 @@ impl Shard {
     }
 
     /// Reads a snapshot. The rules are not part of the state.
-    pub fn from_snapshot(bytes: &[u8], rules: Rules) -> Result<Self, Malformed> {
+    ///
+    /// What it gives holds [`Self::check_invariants`], whatever the bytes.
+    pub fn from_snapshot(bytes: &[u8], rules: Rules) -> Result<Self, Unreadable> {
         let mut from = Reader::new(bytes);
-        if u32::from_le_bytes(from.fixed()?) != FORMAT_VERSION {
-            return Err(Malformed("a snapshot of another format version; a newer version may have written it"));
-        }
+        check_version("snapshot format", u32::from_le_bytes(from.fixed()?), FORMAT_VERSION)?;
         let mut shard = Self::new(rules);
         shard.at = Timestamp(from.number()?);
         shard.receipt_key = match from.byte()? {
             0 => None,
             1 => Some(ReceiptKey::new(from.fixed()?)),
-            _ => return Err(Malformed("a receipt key is neither there nor absent")),
+            _ => return Err(Malformed("a receipt key is neither there nor absent").into()),
         };
-        shard.next_queue = QueueId(from.number()?);
+        shard.next_queue = QueueId(count_so_far(&mut from)?);
         for _ in 0..from.length()? {
             let id = QueueId(from.number()?);
             let queue = decode_queue(&mut from)?;
             let new_name = shard.names.insert(queue.key.clone(), id).is_none();
             let new_id = shard.queues.insert(id, queue).is_none();
             if !new_name || !new_id || id >= shard.next_queue {
-                return Err(Malformed("two queues of one name or id"));
+                return Err(Malformed("two queues of one name or id").into());
             }
         }
+        let mut before = Timestamp::ZERO;
         for _ in 0..from.length()? {
             let key = decode_key(&mut from)?;
             let at = Timestamp(from.number()?);
+            if at < before {
+                return Err(Malformed("deleted names out of order").into());
+            }
+            before = at;
             shard.deleted.remember(key, at);
         }
         if !from.is_at_end() {
-            return Err(Malformed("a snapshot goes on after its end"));
+            return Err(Malformed("a snapshot goes on after its end").into());
         }
         Ok(shard)
     }
@@ -116,8 +121,9 @@ fn decode_queue(from: &mut Reader<'_>) -> Result<Queue, Malformed> {
     let mut queue = Queue::new(key, created_at, settings, decode_tags(from)?);
     queue.modified_at = modified_at;
     queue.purged_at = purged_at;
-    queue.next_serial = Serial(from.number()?);
+    queue.next_serial = Serial(count_so_far(from)?);
     let mut before = 0u64;
+    let mut sent_before = Timestamp::ZERO;
     for _ in 0..from.length()? {
         let step = from.number()?;
         let serial = before.checked_add(step).filter(|_| step > 0).ok_or(Malformed("two messages of one serial"))?;
@@ -125,14 +131,22 @@ fn decode_queue(from: &mut Reader<'_>) -> Result<Queue, Malformed> {
         if serial >= queue.next_serial.0 {
             return Err(Malformed("a message from the future"));
         }
-        queue.restore(Serial(serial), decode_message(from)?);
+        let message = decode_message(from)?;
+        if message.sent_at < sent_before {
+            return Err(Malformed("messages out of order"));
+        }
+        if message.expires_at(&queue.settings) <= created_at {
+            return Err(Malformed("a message older than its queue"));
+        }
+        if message.receive_count > message.delivery.0 {
+            return Err(Malformed("a message received more often than handed out"));
+        }
+        sent_before = message.sent_at;
+        queue.restore(Serial(serial), message);
     }
     for _ in 0..from.length()? {
         let page = decode_frozen(from)?;
-        if page.first > page.last
-            || page.last >= queue.next_serial
-            || queue.frozen_page(page.first, page.page).is_some()
-        {
+        if page.last >= queue.next_serial || queue.frozen_page(page.first, page.page).is_some() {
             return Err(Malformed("a page that can't be"));
         }
         queue.add_frozen(page);
@@ -140,15 +154,26 @@ fn decode_queue(from: &mut Reader<'_>) -> Result<Queue, Malformed> {
     Ok(queue)
 }
 
+/// The number that the next queue or message gets. There is always one more.
+fn count_so_far(from: &mut Reader<'_>) -> Result<u64, Malformed> {
+    from.number()
+        .and_then(|number| if number < u64::MAX / 2 { Ok(number) } else { Err(Malformed("too many to be true")) })
+}
+
 fn decode_frozen(from: &mut Reader<'_>) -> Result<FrozenPage, Malformed> {
-    Ok(FrozenPage {
+    let page = FrozenPage {
         page: from.number()?,
         messages: from.number_u32()?,
         first: Serial(from.number()?),
         last: Serial(from.number()?),
         oldest_sent_at: Timestamp(from.number()?),
         newest_sent_at: Timestamp(from.number()?),
-    })
+    };
+    let is_true = page.first <= page.last
+        && page.messages > 0
+        && u64::from(page.messages - 1) <= page.last.0 - page.first.0
+        && page.oldest_sent_at <= page.newest_sent_at;
+    if is_true { Ok(page) } else { Err(Malformed("a page that can't be")) }
 }
 
 fn encode_message(out: &mut Writer<'_>, message: &Message) {
