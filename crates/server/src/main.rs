@@ -3,6 +3,7 @@
 use clap::Parser;
 use server::cli::{Cli, ConfigTask, JournalTask, Task};
 use server::config::{CommandLine, Config, Problem};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Requests are made of many small pieces that one thread allocates and another frees. Measured with 64 connections that
@@ -21,7 +22,8 @@ fn main() -> ExitCode {
         },
         Task::Config { task: ConfigTask::Check { file, flags } } => match load(flags.with_file(file)) {
             Ok(config) => {
-                print!("{config}");
+                // Whoever reads the first lines only may close the pipe.
+                let _ = write!(std::io::stdout(), "{config}");
                 ExitCode::SUCCESS
             }
             Err(code) => code,
