@@ -1,43 +1,17 @@
 //! Files from anywhere: any bytes are refused or read, and never bring the program down.
 
+#[path = "../../../fuzz/checks/journal.rs"]
+mod checks;
 mod common;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{all_records, dir, open, small_options};
+use checks::data_file;
+use common::{dir, open, small_options};
 use host::disk::{Disk, FakeDisk};
-use journal::{FileError, Journal, Lsn, PageStore, SnapshotStore, dump};
+use journal::{FileError, Journal, Lsn, PageStore, SnapshotStore};
 use proptest::prelude::*;
-
-/// Does everything with the file that can be done with one of ours. Reusable by a fuzzer as it is.
-fn survive(bytes: &[u8]) {
-    let disk = FakeDisk::default();
-    let log = dir().join("00000000000000004096.log");
-    let files = [&log, Path::new("/s/00000000000000005000.snapshot"), Path::new("/p/00000000000000000012.page")];
-    for file in files {
-        disk.install(file, bytes);
-        // Any answer is fine, as long as there is one.
-        let _ = dump(&disk, file, &mut Vec::new(), &|_, bytes| bytes.len().to_string());
-    }
-    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let _ = SnapshotStore::open(shared.clone(), Path::new("/s")).unwrap().latest_valid();
-    let pages = PageStore::open(shared.clone(), Path::new("/p")).unwrap();
-    let _ = (pages.verify(12), pages.read(12, 3, 1_000));
-
-    let Ok((journal, _)) = Journal::open(shared, &dir(), small_options()) else { return };
-    let mut replayed = 0;
-    let count = &mut |_, _: &[u8]| {
-        replayed += 1;
-        std::ops::ControlFlow::Continue(())
-    };
-    journal.replay(journal.oldest(), count).expect("what was opened can be replayed while there is one segment");
-    let lsn = journal.append(&[b"goes on"]).unwrap();
-    drop(journal);
-    let (journal, _) = open(&disk);
-    let records = all_records(&journal);
-    assert_eq!((records.len(), records.last()), (replayed + 1, Some(&(lsn, b"goes on".to_vec()))));
-}
 
 /// A valid file of each kind.
 fn valid_files() -> Vec<Vec<u8>> {
@@ -138,22 +112,22 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..6_000)) {
-        survive(&bytes);
+        data_file(&bytes);
     }
 
     #[test]
     fn mangled_files(bytes in mangled()) {
-        survive(&bytes);
+        data_file(&bytes);
     }
 
     #[test]
     fn file_headers_that_lie(bytes in lying_file_header()) {
-        survive(&bytes);
+        data_file(&bytes);
     }
 
     #[test]
     fn record_headers_that_lie(bytes in lying_record_headers()) {
-        survive(&bytes);
+        data_file(&bytes);
     }
 }
 
@@ -187,5 +161,16 @@ fn a_message_cannot_pass_for_a_record() {
             Ok((_, opened)) => assert!(!passes && opened.end == lsn),
             Err(error) => assert!(passes, "{error}"),
         }
+    }
+}
+
+/// What a fuzzer found worth keeping, and a file of each kind.
+#[test]
+fn the_corpus() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/data_file");
+    let inputs: Vec<_> = std::fs::read_dir(folder).expect("the corpus is committed").collect();
+    assert!(inputs.len() >= 10, "the corpus has only {} inputs", inputs.len());
+    for input in inputs {
+        data_file(&std::fs::read(input.expect("an entry").path()).expect("a file"));
     }
 }

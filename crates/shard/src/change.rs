@@ -223,7 +223,11 @@ impl Change {
             0 => return Err(Malformed("a change of kind zero").into()),
             1..=KIND_NEWEST => {}
             _ => {
-                return Err(Unreadable::Newer { what: "kind of change", found: kind.into(), known: KIND_NEWEST.into() });
+                return Err(Unreadable::Newer {
+                    what: "kind of change",
+                    found: kind.into(),
+                    known: KIND_NEWEST.into(),
+                });
             }
         }
         if kind == 1 {
