@@ -26,9 +26,16 @@ enum Chore {
     },
     /// Formatting and lints only
     Check,
-    /// Measure against a bare HTTP server and against peers from the package registries
+    /// Measure against a bare HTTP server and against peers from the package registries; `bench bounds` measures what
+    /// memory, time and disk are bounded by
     Bench {
-        /// Passed on to `bench compare`
+        /// Passed on to `posthouse-bench compare`, or where it begins with `bounds` to that
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Do everything at once, with restarts and a full disk, and count what was lost or delivered twice
+    Soak {
+        /// Passed on to `posthouse-bench soak`, such as `--minutes 60`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -38,15 +45,18 @@ fn main() -> ExitCode {
     let passed = match Arguments::parse().chore {
         Chore::Test { only } => test::run(&only),
         Chore::Check => test::run(&[test::Step::Fmt, test::Step::Clippy]),
-        Chore::Bench { arguments } => bench(&arguments),
+        Chore::Bench { arguments } if arguments.first().is_some_and(|first| first == "bounds") => bench(&arguments),
+        Chore::Bench { arguments } => bench(&[vec!["compare".to_owned()], arguments].concat()),
+        Chore::Soak { arguments } => bench(&[vec!["soak".to_owned()], arguments].concat()),
     };
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Builds the server, then the program that measures it, and runs that.
 fn bench(arguments: &[String]) -> bool {
     let build = cargo(&["build", "--release", "-p", "server"]);
-    let compare = [&["run", "--release", "-p", "bench", "--", "compare"], &*as_strs(arguments)].concat();
-    [build, cargo(&compare)].into_iter().all(|mut command| command.status().is_ok_and(|status| status.success()))
+    let run = [&["run", "--release", "-p", "bench", "--"], &*as_strs(arguments)].concat();
+    [build, cargo(&run)].into_iter().all(|mut command| command.status().is_ok_and(|status| status.success()))
 }
 
 fn as_strs(texts: &[String]) -> Vec<&str> {

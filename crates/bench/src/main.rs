@@ -1,6 +1,7 @@
 //! `posthouse-bench`: how fast is Posthouse, and against what?
 //!
 //!   compare   bare hyper · Posthouse · moto, ministack, fauxqs: the same work in one run, as ratios   compare.rs
+//!   soak      everything at once with restarts and a full disk, and an account at the end               soak/
 //!   load      the load generator alone, against any server that speaks SQS                            load/
 //!   bare      the server that everything is measured against                                          bare.rs
 //!   sync      how long this disk takes to make bytes durable                                          sync.rs
@@ -8,8 +9,10 @@
 mod bare;
 mod compare;
 mod load;
+mod posthouse;
 mod process;
 mod report;
+mod soak;
 mod sync;
 mod target;
 
@@ -18,6 +21,7 @@ use load::{Encoder, Mix, Pace, Percentiles, Plan, Wire};
 use std::error::Error;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 use target::{Name, Places};
 
@@ -35,6 +39,7 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Subcommands {
     Compare(CompareOptions),
+    Soak(SoakOptions),
     Load(LoadOptions),
     /// Serve fixed replies as fast as hyper can: what any HTTP server on this machine is bounded by
     Bare {
@@ -95,6 +100,29 @@ struct CompareOptions {
     /// Skip peers that are not installed yet
     #[arg(long)]
     no_install: bool,
+}
+
+/// Do everything at once for minutes or days, with restarts and a full disk, and count what was lost or delivered twice
+///
+/// Writes an account as JSON and curves of memory and disk as SVG to bench-results. Fails where a promise was broken. A full
+/// disk needs root, for the data then lies on a small disk of its own (ext4 on a loop device).
+#[derive(Args, Debug)]
+struct SoakOptions {
+    #[arg(long, default_value_t = 5.0)]
+    minutes: f64,
+    /// Connections that do something all the time
+    #[arg(long, default_value_t = 16, value_parser = at_least_one)]
+    clients: usize,
+    /// What chance begins with. The same seed draws the same numbers, but threads and disk still differ from run to run
+    /// [default: from the clock]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The server's program [default: posthouse beside this program]
+    #[arg(long)]
+    posthouse: Option<PathBuf>,
+    /// Where the data goes meanwhile [default: target/bench-data]
+    #[arg(long)]
+    data: Option<PathBuf>,
 }
 
 /// Put load on any server that speaks SQS, and print what it did
@@ -162,36 +190,56 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     if count == 0 { Err("must be at least 1".to_owned()) } else { Ok(count) }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
     match Cli::parse().command {
-        Subcommands::Compare(options) => compare(options),
-        Subcommands::Load(options) => load(&options),
+        Subcommands::Compare(options) => compare(options)?,
+        Subcommands::Soak(options) => return soak(options),
+        Subcommands::Load(options) => load(&options)?,
         Subcommands::Bare { listen, body_bytes } => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             runtime.block_on(async {
                 let listener = tokio::net::TcpListener::bind(listen).await?;
                 println!("listening on http://{}", listener.local_addr()?);
-                bare::serve(listener, body_bytes).await?;
-                Ok(())
-            })
+                bare::serve(listener, body_bytes).await
+            })?;
         }
         Subcommands::Sync { directory, appends } => {
             for sync::SyncLatency { append_bytes, milliseconds } in sync::measure(&directory, appends)? {
                 println!("append of {append_bytes:>6} bytes and fdatasync, ms: {}", percentiles(milliseconds));
             }
-            Ok(())
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn compare(options: CompareOptions) -> Result<(), Box<dyn Error>> {
+/// The program to measure and a directory to do it in, where none is given: beside our own.
+fn default_places() -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
     let program = std::env::current_exe()?;
     let release = program.parent().ok_or("our own program has no directory")?;
     let build = release.parent().ok_or("our own program has no build directory")?;
+    Ok((release.join("posthouse"), build.join("bench-data")))
+}
+
+fn soak(options: SoakOptions) -> Result<ExitCode, Box<dyn Error>> {
+    let (program, scratch) = default_places()?;
+    let from_the_clock = || std::time::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_secs());
+    let outcome = soak::run(&soak::Settings {
+        duration: Duration::from_secs_f64(options.minutes * 60.0),
+        clients: options.clients,
+        seed: options.seed.unwrap_or_else(from_the_clock),
+        program: options.posthouse.unwrap_or(program),
+        scratch: options.data.unwrap_or(scratch),
+    })?;
+    soak::publish(&outcome, Path::new("bench-results"))?;
+    Ok(if outcome.account.broken_promises() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn compare(options: CompareOptions) -> Result<(), Box<dyn Error>> {
+    let (program, scratch) = default_places()?;
     let places = Places {
-        posthouse: options.posthouse.unwrap_or_else(|| release.join("posthouse")),
-        peers: build.join("bench-peers"),
-        scratch: options.data.unwrap_or_else(|| build.join("bench-data")),
+        posthouse: options.posthouse.unwrap_or(program),
+        peers: scratch.with_file_name("bench-peers"),
+        scratch: options.data.unwrap_or(scratch),
         may_install: !options.no_install,
     };
     let settings = compare::Settings {

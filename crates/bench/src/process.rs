@@ -30,6 +30,13 @@ pub fn memory(pid: u32) -> io::Result<Memory> {
     Ok(Memory { resident_bytes: field("VmRSS:")?, resident_bytes_peak: field("VmHWM:")? })
 }
 
+/// What a process has had written to disks so far, in bytes, as it left the page cache. Zero-filling counts.
+pub fn written_bytes(pid: u32) -> io::Result<u64> {
+    let counters = std::fs::read_to_string(format!("/proc/{pid}/io"))?;
+    let written = counters.lines().find_map(|line| line.strip_prefix("write_bytes: ")?.parse().ok());
+    written.ok_or_else(|| io::Error::other(format!("no write_bytes in /proc/{pid}/io")))
+}
+
 /// Raises the limit of open files as far as the system lets us, and returns it. Servers that we start inherit it.
 pub fn open_files_max() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -20,7 +20,7 @@ mod tally;
 mod timer;
 mod worker;
 
-pub use connection::call_once;
+pub use connection::{CallError, Connection, call_once};
 pub use polls::idle_polls;
 pub use request::{Encoder, Wire};
 pub use tally::{Latencies, Percentiles, Tally};

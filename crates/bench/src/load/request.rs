@@ -82,6 +82,15 @@ impl Encoder {
         self.batch("DeleteMessageBatch", queue_url, "ReceiptHandle", handles, out);
     }
 
+    /// Any request, in AWS JSON whatever the encoder's own wire protocol is.
+    pub fn json(&self, operation: &str, members: &serde_json::Value) -> Vec<u8> {
+        let body = members.to_string();
+        let mut out = Vec::new();
+        Self { wire: Wire::Json, ..self.clone() }.head(operation, body.len(), &mut out);
+        out.extend_from_slice(body.as_bytes());
+        out
+    }
+
     /// A request whose members are plain strings, or numbers where SQS wants one.
     fn request(&self, operation: &str, members: &[(&str, &str)]) -> Vec<u8> {
         let mut body = String::new();

@@ -161,7 +161,7 @@ impl Target {
         if let Some(stdout) = running.child.stdout.take() {
             running.address = announced_address(stdout)?;
         }
-        running.wait_for_answer(start)?;
+        wait_for_answer(&mut running.child, running.address, start)?;
         running.first_answer = start.elapsed();
         Ok(running)
     }
@@ -191,27 +191,26 @@ impl Target {
     }
 }
 
-impl Running {
-    fn wait_for_answer(&mut self, start: Instant) -> io::Result<()> {
-        let request = Encoder::new(Wire::Json, &self.address.to_string(), "test", "us-east-1").list_queues();
-        loop {
-            let error = match call_once(self.address, &request) {
-                Ok(_) => return Ok(()),
-                Err(error) => error,
-            };
-            if let Some(status) = self.child.try_wait()? {
-                return Err(io::Error::other(format!("the server ended ({status}) before it answered")));
-            }
-            if START_WAIT_MAX < start.elapsed() {
-                return Err(io::Error::other(format!("no answer within {START_WAIT_MAX:?}: {error}")));
-            }
-            std::thread::sleep(RETRY_PAUSE);
+/// Asks a server that was just started until it answers.
+pub fn wait_for_answer(child: &mut Child, address: SocketAddr, start: Instant) -> io::Result<()> {
+    let request = Encoder::new(Wire::Json, &address.to_string(), "test", "us-east-1").list_queues();
+    loop {
+        let error = match call_once(address, &request) {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        if let Some(status) = child.try_wait()? {
+            return Err(io::Error::other(format!("the server ended ({status}) before it answered")));
         }
+        if START_WAIT_MAX < start.elapsed() {
+            return Err(io::Error::other(format!("no answer within {START_WAIT_MAX:?}: {error}")));
+        }
+        std::thread::sleep(RETRY_PAUSE);
     }
 }
 
 /// Waits for the line that says where the server listens. Goes on reading behind, so that the server never blocks.
-fn announced_address(stdout: impl io::Read + Send + 'static) -> io::Result<SocketAddr> {
+pub fn announced_address(stdout: impl io::Read + Send + 'static) -> io::Result<SocketAddr> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
