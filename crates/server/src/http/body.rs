@@ -30,6 +30,9 @@ pub struct BodyLimits {
     pub pause_max: Duration,
 }
 
+/// Longest time for which a body that is too large is read and thrown away.
+const DISCARD_MAX: Duration = Duration::from_secs(2);
+
 /// Memory for the bodies of all requests being carried out.
 #[derive(Debug)]
 pub struct Budget {
@@ -157,14 +160,17 @@ async fn discard<B>(body: &mut B, limits: BodyLimits)
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    // Chosen: enough for any mistake; who sends more than that is cut off.
+    // Chosen: enough for any mistake; who sends more than that, or drips, is cut off.
     let mut left = limits.bytes_max.saturating_mul(8);
-    while let Ok(Some(part)) = next_part(body, limits.pause_max).await {
-        left = left.saturating_sub(part.len());
-        if left == 0 {
-            return;
+    let all = async {
+        while let Ok(Some(part)) = next_part(body, limits.pause_max).await {
+            left = left.saturating_sub(part.len());
+            if left == 0 {
+                return;
+            }
         }
-    }
+    };
+    let _ = tokio::time::timeout(DISCARD_MAX, all).await;
 }
 
 fn is_gzip(parts: &Parts) -> Result<bool, Error> {
@@ -301,6 +307,14 @@ mod tests {
         assert_eq!(read_chunked(true, LIMITS).await, Ok("one two three".into()));
         let small = BodyLimits { bytes_max: 12, ..LIMITS };
         assert_eq!(read_chunked(true, small).await, Err(ErrorKind::RequestEntityTooLarge));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_too_large_is_not_waited_for() {
+        let small = BodyLimits { bytes_max: 3, ..LIMITS };
+        let before = tokio::time::Instant::now();
+        assert_eq!(read_chunked(false, small).await, Err(ErrorKind::RequestEntityTooLarge));
+        assert_eq!(before.elapsed(), DISCARD_MAX);
     }
 
     #[tokio::test]
