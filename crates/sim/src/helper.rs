@@ -36,7 +36,9 @@ pub enum Stop {
 /// What lets it go on.
 pub enum Go {
     /// From rest: looks what there is to do. `anyway`: as if it were due.
-    Look { anyway: bool },
+    Look {
+        anyway: bool,
+    },
     On,
     Outcome(Outcome),
     Work(Option<BacklogWork>),

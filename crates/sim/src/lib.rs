@@ -20,6 +20,6 @@ mod trace;
 mod world;
 
 pub use shorten::shorten;
+pub use trace::EXPECTED;
 pub use trace::Reach;
 pub use world::{Failure, Run, run};
-pub use trace::EXPECTED;

@@ -109,7 +109,7 @@ fn search(arguments: &Arguments) -> ExitCode {
 fn report(seed: u64, plan: &Plan, promise: &str) {
     println!("seed {seed} breaks a promise: {promise}");
     println!("making it shorter ...");
-    let short = shorten(plan, None, SHORTENING_RUNS);
+    let short = shorten(plan, promise, None, SHORTENING_RUNS);
     let run = run(&short, None, true);
     run.lines.iter().for_each(|line| println!("{line}"));
     if let Some(failure) = run.failure {

@@ -37,9 +37,14 @@ pub enum Step {
     Snapshot,
     Clock(Tick),
     /// So many inputs and outputs from now one goes wrong.
-    Fault { after: u64, kind: FaultKind },
+    Fault {
+        after: u64,
+        kind: FaultKind,
+    },
     /// So many bytes are free on the disk, and no more.
-    DiskHolds { free_bytes: u64 },
+    DiskHolds {
+        free_bytes: u64,
+    },
     DiskGrows,
     /// The program dies; the disk stays as it is.
     Crash,
@@ -53,8 +58,12 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Tick {
-    Forward { milliseconds: u64 },
-    Back { milliseconds: u64 },
+    Forward {
+        milliseconds: u64,
+    },
+    Back {
+        milliseconds: u64,
+    },
     /// To the next moment at which something happens by itself.
     ToDeadline,
 }
@@ -69,20 +78,58 @@ pub enum FaultKind {
 /// What a client asks. Queues are named by their index, receipts by a number that picks among those known.
 #[derive(Clone, Debug)]
 pub enum Op {
-    Create { queue: usize, settings: Vec<Setting>, tags: BTreeMap<String, String> },
-    DeleteQueue { queue: usize },
-    Purge { queue: usize },
-    Set { queue: usize, settings: Vec<Setting> },
-    Tag { queue: usize, tags: BTreeMap<String, String> },
-    Untag { queue: usize, keys: Vec<String> },
-    Describe { queue: usize },
-    List { account: usize, prefix: &'static str, after: Option<&'static str>, results_max: usize },
+    Create {
+        queue: usize,
+        settings: Vec<Setting>,
+        tags: BTreeMap<String, String>,
+    },
+    DeleteQueue {
+        queue: usize,
+    },
+    Purge {
+        queue: usize,
+    },
+    Set {
+        queue: usize,
+        settings: Vec<Setting>,
+    },
+    Tag {
+        queue: usize,
+        tags: BTreeMap<String, String>,
+    },
+    Untag {
+        queue: usize,
+        keys: Vec<String>,
+    },
+    Describe {
+        queue: usize,
+    },
+    List {
+        account: usize,
+        prefix: &'static str,
+        after: Option<&'static str>,
+        results_max: usize,
+    },
     /// Bodies by their lengths in bytes.
-    Send { queue: usize, messages: Vec<(Option<u32>, usize)> },
-    Receive { queue: usize, messages_max: usize, visibility_seconds: Option<u32>, wait_seconds: Option<u32> },
+    Send {
+        queue: usize,
+        messages: Vec<(Option<u32>, usize)>,
+    },
+    Receive {
+        queue: usize,
+        messages_max: usize,
+        visibility_seconds: Option<u32>,
+        wait_seconds: Option<u32>,
+    },
     /// Without `queue`, that of the first receipt.
-    Delete { queue: Option<usize>, receipts: Vec<u64> },
-    ChangeVisibility { queue: Option<usize>, receipts: Vec<(u64, u32)> },
+    Delete {
+        queue: Option<usize>,
+        receipts: Vec<u64>,
+    },
+    ChangeVisibility {
+        queue: Option<usize>,
+        receipts: Vec<(u64, u32)>,
+    },
 }
 
 /// The queues there may be: (account, name).
@@ -226,7 +273,7 @@ fn op(chance: &mut Chance, flavour: &Flavour) -> Op {
         6 => Op::Describe { queue },
         7 => Op::List {
             account: chance.below(2) as usize,
-            prefix: *chance.pick(&["", "", "beta", "x"]),
+            prefix: chance.pick::<&str>(&["", "", "beta", "x"]),
             after: *chance.pick(&[None, None, Some("alpha"), Some("beta"), Some("not/a/name")]),
             results_max: chance.within(1, 3) as usize,
         },
@@ -293,6 +340,7 @@ fn setting(chance: &mut Chance) -> Setting {
 }
 
 fn tags(chance: &mut Chance) -> BTreeMap<String, String> {
-    let count = if chance.percent(20) { 45 } else { chance.within(1, 3) };
-    (0..count).map(|_| (format!("tag{}", chance.below(60)), format!("{}", chance.below(5)))).collect()
+    // Two long lists in a row are more than a queue may have.
+    let count = if chance.percent(30) { 45 } else { chance.within(1, 3) };
+    (0..count).map(|_| (format!("tag{}", chance.below(120)), format!("{}", chance.below(5)))).collect()
 }

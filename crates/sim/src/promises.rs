@@ -20,8 +20,8 @@ use message::Span;
 use model::limits::TAGS_MAX;
 use model::{QueueId, QueueKey, Timestamp};
 use shard::{
-    Answer, Command, Delivery, NewMessage, QueueFacts, Receipt, ReceiptError, Receive, Refusal, Reply, Rules, SendError,
-    Sent, Setting, Settings,
+    Answer, Command, Delivery, NewMessage, QueueFacts, Receipt, ReceiptError, Receive, Refusal, Reply, Rules,
+    SendError, Sent, Setting, Settings,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,7 +167,10 @@ impl Promises {
                 });
                 let page: Vec<_> = names.by_ref().take(*results_max).collect();
                 let expected = shard::Listing { names: page, more: names.next().is_some() };
-                promise!(*reply == Ok(Answer::Queues(expected.clone())), "ListQueues answers {reply:?}, not {expected:?}");
+                promise!(
+                    *reply == Ok(Answer::Queues(expected.clone())),
+                    "ListQueues answers {reply:?}, not {expected:?}"
+                );
                 Ok(())
             }
             Command::Undo { receipts } => {
@@ -179,9 +182,11 @@ impl Promises {
                 }
                 Ok(())
             }
-            Command::PurgeQueue { queue } => self.on_queue(queue, when, reply, |queue, rules| queue.purged(rules, when, reply)),
+            Command::PurgeQueue { queue } => {
+                self.on_queue(queue, when, reply, |queue, rules| queue.purged(rules, when, reply))
+            }
             Command::SetAttributes { queue, settings } => {
-                self.on_queue(queue, when, reply, |queue, _| queue.set(settings, when, reply))
+                self.on_queue(queue, when, reply, |queue, _| queue.set(settings, when, reply, all_in_memory))
             }
             Command::Tag { queue, tags } => self.on_queue(queue, when, reply, |queue, _| {
                 let mut after = queue.facts.tags.clone();
@@ -206,7 +211,9 @@ impl Promises {
             }
             Command::Receive(receive) => self.received(receive, when, reply, all_in_memory),
             Command::Delete { queue, receipts } => self.on_queue(queue, when, reply, |queue, _| {
-                let Ok(Answer::Outcomes(outcomes)) = reply else { return Err(format!("DeleteMessage answers {reply:?}")) };
+                let Ok(Answer::Outcomes(outcomes)) = reply else {
+                    return Err(format!("DeleteMessage answers {reply:?}"));
+                };
                 for (receipt, outcome) in receipts.iter().zip(outcomes) {
                     queue.deleted(*receipt, *outcome)?;
                 }
@@ -216,16 +223,17 @@ impl Promises {
                 let Ok(Answer::Outcomes(outcomes)) = reply else {
                     return Err(format!("ChangeMessageVisibility answers {reply:?}"));
                 };
-                let before = queue.clone();
                 for (&(receipt, seconds), outcome) in receipts.iter().zip(outcomes) {
-                    before.check_change(receipt, seconds, *outcome, when)?;
+                    queue.check_change(receipt, seconds, *outcome, when)?;
                     if outcome.is_ok() {
                         queue.changed(receipt, seconds, when);
                     }
                 }
                 Ok(())
             }),
-            Command::Found { .. } | Command::MovePayloads { .. } | Command::Freeze { .. } | Command::Thaw { .. } => Ok(()),
+            Command::Found { .. } | Command::MovePayloads { .. } | Command::Freeze { .. } | Command::Thaw { .. } => {
+                Ok(())
+            }
         }
     }
 
@@ -233,7 +241,12 @@ impl Promises {
     fn exists(&self, key: &QueueKey, reply: &Reply) -> Result<bool, Broken> {
         let exists = self.queues.contains_key(key);
         let denied = *reply == Err(Refusal::QueueDoesNotExist);
-        promise!(exists != denied, "queue {} {}, but the answer is {reply:?}", key.name, if exists { "exists" } else { "doesn't exist" });
+        promise!(
+            exists != denied,
+            "queue {} {}, but the answer is {reply:?}",
+            key.name,
+            if exists { "exists" } else { "doesn't exist" }
+        );
         Ok(exists)
     }
 
@@ -296,38 +309,36 @@ impl Promises {
 
     fn received(&mut self, receive: &Receive, when: When, reply: &Reply, all_in_memory: bool) -> Result<(), Broken> {
         let old_ids = self.old_ids.clone();
-        self.on_queue(&receive.queue, when, reply, |queue, rules| {
-            match reply {
-                Err(Refusal::TooManyInFlight) => {
-                    let most = queue.count(when).in_flight.high;
-                    promise!(most >= rules.in_flight_max, "OverLimit with at most {most} messages in flight");
-                    Ok(())
-                }
-                Ok(Answer::Received { deliveries, .. }) => {
-                    promise!(
-                        deliveries.len() <= receive.messages_max,
-                        "{} messages handed out where {} were asked for",
-                        deliveries.len(),
-                        receive.messages_max
-                    );
-                    if all_in_memory && when.low == when.high {
-                        queue.check_all_handed_out(rules, receive, when, deliveries)?;
-                    }
-                    let seconds = receive.visibility_seconds.unwrap_or(queue.facts.settings.visibility_seconds);
-                    for delivery in deliveries {
-                        promise!(!old_ids.contains(&delivery.receipt.queue), "a message of a deleted queue is handed out");
-                        queue.delivered(delivery, seconds, when)?;
-                    }
-                    let in_flight = queue.count(when).in_flight.low;
-                    promise!(
-                        deliveries.is_empty() || in_flight <= rules.in_flight_max,
-                        "{in_flight} messages are in flight, {} may be",
-                        rules.in_flight_max
-                    );
-                    Ok(())
-                }
-                other => Err(format!("ReceiveMessage answers {other:?}")),
+        self.on_queue(&receive.queue, when, reply, |queue, rules| match reply {
+            Err(Refusal::TooManyInFlight) => {
+                let most = queue.count(when).in_flight.high;
+                promise!(most >= rules.in_flight_max, "OverLimit with at most {most} messages in flight");
+                Ok(())
             }
+            Ok(Answer::Received { deliveries, .. }) => {
+                promise!(
+                    deliveries.len() <= receive.messages_max,
+                    "{} messages handed out where {} were asked for",
+                    deliveries.len(),
+                    receive.messages_max
+                );
+                if all_in_memory && when.low == when.high {
+                    queue.check_all_handed_out(rules, receive, when, deliveries)?;
+                }
+                let seconds = receive.visibility_seconds.unwrap_or(queue.facts.settings.visibility_seconds);
+                for delivery in deliveries {
+                    promise!(!old_ids.contains(&delivery.receipt.queue), "a message of a deleted queue is handed out");
+                    queue.delivered(delivery, seconds, when)?;
+                }
+                let in_flight = queue.count(when).in_flight.low;
+                promise!(
+                    deliveries.is_empty() || in_flight <= rules.in_flight_max,
+                    "{in_flight} messages are in flight, {} may be",
+                    rules.in_flight_max
+                );
+                Ok(())
+            }
+            other => Err(format!("ReceiveMessage answers {other:?}")),
         })
     }
 
@@ -342,7 +353,8 @@ impl Promises {
             return Ok(());
         }
         for (serial, message) in &queue.messages {
-            let is_there = !message.may_be_gone && message.visible_at.high <= now && !queue.may_be_expired(message, when);
+            let is_there =
+                !message.may_be_gone && message.visible_at.high <= now && !queue.may_be_expired(message, when);
             promise!(!is_there, "a long poll waits while message {serial} of queue {} is visible", receive.queue.name);
         }
         Ok(())
@@ -424,7 +436,7 @@ impl Queue {
         }
     }
 
-    fn set(&mut self, settings: &[Setting], when: When, reply: &Reply) -> Result<(), Broken> {
+    fn set(&mut self, settings: &[Setting], when: When, reply: &Reply, all_in_memory: bool) -> Result<(), Broken> {
         let after = settings.iter().fold(self.facts.settings.clone(), |all, setting| apply(&all, setting));
         let conflict = after.sqs_managed_sse && after.kms_master_key.is_some();
         let expected = if conflict { Err(Refusal::EncryptionConflict) } else { Ok(Answer::Done) };
@@ -432,6 +444,13 @@ impl Queue {
         if !conflict {
             self.facts.settings = after;
             self.facts.modified_at = when.low;
+            if !all_in_memory {
+                // What expires in a page is not noticed before all of the page has, and a longer retention saves it.
+                for (_, serial, mut message) in std::mem::take(&mut self.expired) {
+                    message.may_be_gone = true;
+                    self.messages.insert(serial, message);
+                }
+            }
             self.pass(when);
         }
         Ok(())
@@ -439,7 +458,12 @@ impl Queue {
 
     fn described(&mut self, when: When, reply: &Reply, all_in_memory: bool) -> Result<(), Broken> {
         let Ok(Answer::Queue(told)) = reply else { return Err(format!("GetQueueAttributes answers {reply:?}")) };
-        promise!(Facts::of(told) == self.facts, "a queue is said to be {:?}, but it is {:?}", Facts::of(told), self.facts);
+        promise!(
+            Facts::of(told) == self.facts,
+            "a queue is said to be {:?}, but it is {:?}",
+            Facts::of(told),
+            self.facts
+        );
         let mut counts = self.count(when);
         if !all_in_memory {
             // What is in a page is counted until all of the page has expired, or it is read.
@@ -554,7 +578,7 @@ impl Queue {
         let id = *self.id.get_or_insert(receipt.queue);
         promise!(id == receipt.queue, "a message of queue {} is handed out by queue {}", receipt.queue.0, id.0);
         if !self.messages.contains_key(&receipt.serial.0) {
-            let message = self.from_open_sends(delivery, when).ok_or_else(|| {
+            let message = self.origin_of(delivery, when).ok_or_else(|| {
                 let serial = receipt.serial.0;
                 format!("message {serial} is handed out, but it was never sent, or is deleted, purged or expired")
             })?;
@@ -565,7 +589,7 @@ impl Queue {
     }
 
     /// The message of a send that was never answered, where one can be the origin of this delivery.
-    fn from_open_sends(&self, delivery: &Delivery, when: When) -> Option<Message> {
+    fn origin_of(&self, delivery: &Delivery, when: When) -> Option<Message> {
         let retention = u64::from(self.facts.settings.retention_seconds);
         let is_expired = delivery.sent_at.plus_seconds(retention) <= when.low;
         let sends: Vec<_> = self.open_sends.iter().filter(|send| send.sent_at == delivery.sent_at).collect();
@@ -595,7 +619,10 @@ impl Queue {
                 }
                 Ok(())
             }
-            other => Err(format!("deleting with a receipt of {} queue gives {other:?}", if is_ours { "this" } else { "another" })),
+            other => Err(format!(
+                "deleting with a receipt of {} queue gives {other:?}",
+                if is_ours { "this" } else { "another" }
+            )),
         }
     }
 
@@ -623,7 +650,9 @@ impl Queue {
                 promise!(!is_there, "the latest receipt of message {} is refused as gone", receipt.serial.0);
             }
             (Err(ReceiptError::Gone), None) => {}
-            (_, None) => return Err(format!("message {} is gone, but its receipt gives {outcome:?}", receipt.serial.0)),
+            (_, None) => {
+                return Err(format!("message {} is gone, but its receipt gives {outcome:?}", receipt.serial.0));
+            }
             (_, Some(_)) if is_latest == Some(false) => {
                 return Err(format!("a stale receipt of message {} gives {outcome:?}", receipt.serial.0));
             }

@@ -4,10 +4,10 @@ use crate::plan::Plan;
 use crate::sabotage::Sabotage;
 use crate::world::run;
 
-/// The shortest plan found that still breaks a promise, within so many runs. Any broken promise counts: a shorter run often
-/// shows the same mistake from another side.
-pub fn shorten(plan: &Plan, sabotage: Option<Sabotage>, mut runs: u32) -> Plan {
+/// The shortest plan found that still breaks `promise`, within so many runs. Numbers in its words may differ.
+pub fn shorten(plan: &Plan, promise: &str, sabotage: Option<Sabotage>, mut runs: u32) -> Plan {
     let mut best = plan.clone();
+    let promise = without_numbers(promise);
     let mut chunk = best.steps.len() / 2;
     while chunk > 0 && runs > 0 {
         let mut start = 0;
@@ -16,7 +16,8 @@ pub fn shorten(plan: &Plan, sabotage: Option<Sabotage>, mut runs: u32) -> Plan {
             let mut shorter = best.clone();
             shorter.steps.drain(start..(start + chunk).min(best.steps.len()));
             runs -= 1;
-            if run(&shorter, sabotage, false).failure.is_some() {
+            let failure = run(&shorter, sabotage, false).failure;
+            if failure.is_some_and(|failure| without_numbers(&failure.promise) == promise) {
                 best = shorter;
                 was_shortened = true;
             } else {
@@ -28,4 +29,8 @@ pub fn shorten(plan: &Plan, sabotage: Option<Sabotage>, mut runs: u32) -> Plan {
         }
     }
     best
+}
+
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_ascii_hexdigit()).collect()
 }

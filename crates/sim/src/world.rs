@@ -104,6 +104,8 @@ struct Life {
     /// The keeper and the pager, in this order, and where each is.
     helpers: [(Helper, HelperAt); 2],
     taken: Option<TakenBatch>,
+    /// Payloads were moved since the pager was last told what to do.
+    has_moved_payloads: bool,
 }
 
 /// Carries out a plan.

@@ -4,7 +4,7 @@ use sim::plan::Plan;
 use sim::sabotage::Sabotage;
 use sim::{Reach, run};
 
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 600;
 
 #[test]
 fn every_promise_is_kept_and_everything_occurs() {
@@ -35,7 +35,7 @@ fn a_seed_gives_the_same_run_each_time() {
 }
 
 /// How many seeds a bug may need to be found.
-const SEEDS_UNTIL_FOUND: u64 = 60;
+const SEEDS_UNTIL_FOUND: u64 = 200;
 
 #[test]
 fn every_sabotage_is_found() {

@@ -37,7 +37,8 @@ impl Promises {
                 queue.take_time_back(recovered_at);
             }
             let facts = queue.iter().map(|queue| queue.facts.clone()).collect();
-            let mut possible = vec![Possible { queue, facts, deleted_at: self.deleted_at.get(&key).cloned().unwrap_or(vec![None]) }];
+            let mut possible =
+                vec![Possible { queue, facts, deleted_at: self.deleted_at.get(&key).cloned().unwrap_or(vec![None]) }];
             for (command, at) in unanswered {
                 if let Command::Undo { receipts } = command {
                     let queue = possible.last_mut().and_then(|possible| possible.queue.as_mut());
@@ -116,7 +117,11 @@ fn may_have_happened(
         {
             let settings = settings.iter().fold(Settings::default(), |all, setting| apply(&all, setting));
             let facts = Facts { created_at: at, modified_at: at, settings, tags: tags.clone() };
-            possible.push(Possible { queue: Some(Queue::new(facts.clone())), facts: vec![facts], deleted_at: vec![None] });
+            possible.push(Possible {
+                queue: Some(Queue::new(facts.clone())),
+                facts: vec![facts],
+                deleted_at: vec![None],
+            });
         }
         return;
     };
@@ -131,10 +136,14 @@ fn may_have_happened(
             queue.may_be_purged_at.push(at);
         }
         Command::SetAttributes { settings, .. } => {
+            let before = facts.settings.retention_seconds;
             facts.settings = settings.iter().fold(facts.settings, |all, setting| apply(&all, setting));
             facts.modified_at = at;
-            let retention = u64::from(facts.settings.retention_seconds);
-            for message in queue.messages.values_mut().filter(|message| message.sent_at.plus_seconds(retention) <= crashed_at) {
+            // A longer retention comes too late for what has expired, a shorter one lets more expire.
+            let retention = u64::from(facts.settings.retention_seconds.min(before));
+            for message in
+                queue.messages.values_mut().filter(|message| message.sent_at.plus_seconds(retention) <= crashed_at)
+            {
                 message.may_be_gone = true;
             }
             if facts.settings.sqs_managed_sse && facts.settings.kms_master_key.is_some() {

@@ -74,12 +74,9 @@ impl World {
                 queue: queue_key(queue),
                 messages: messages.into_iter().map(|(delay, bytes)| self.new_message(delay, bytes)).collect(),
             },
-            Op::Receive { queue, messages_max, visibility_seconds, wait_seconds } => Command::Receive(Receive {
-                queue: queue_key(queue),
-                messages_max,
-                visibility_seconds,
-                wait_seconds,
-            }),
+            Op::Receive { queue, messages_max, visibility_seconds, wait_seconds } => {
+                Command::Receive(Receive { queue: queue_key(queue), messages_max, visibility_seconds, wait_seconds })
+            }
             Op::Delete { queue, receipts } => {
                 let receipts: Vec<_> = receipts.into_iter().filter_map(|pick| self.receipt(pick)).collect();
                 let queue = queue.map(queue_key).or(receipts.first().map(|(key, _)| key.clone()));
@@ -89,16 +86,10 @@ impl World {
                 }
             }
             Op::ChangeVisibility { queue, receipts } => {
-                let mut named = Vec::new();
-                for (pick, seconds) in receipts {
-                    // Twice in one batch the same message can be hidden for too long. (BUG 4)
-                    if let Some((key, receipt)) = self.receipt(pick)
-                        && named.iter().all(|(_, other, _)| *other != receipt)
-                    {
-                        named.push((key, receipt, seconds));
-                    }
-                }
-                let receipts = named;
+                let receipts: Vec<_> = receipts
+                    .into_iter()
+                    .filter_map(|(pick, seconds)| self.receipt(pick).map(|(key, receipt)| (key, receipt, seconds)))
+                    .collect();
                 let queue = queue.map(queue_key).or(receipts.first().map(|(key, ..)| key.clone()));
                 Command::ChangeVisibility {
                     queue: queue.unwrap_or_else(|| queue_key(0)),
@@ -167,6 +158,9 @@ impl World {
             let request = self.requests.remove(&id).expect("each request is answered once");
             self.trace.line(format_args!("       {} #{id}: {}", name_of(&request.command), show(&outcome)));
             self.check(id, &request, &outcome)?;
+            if let (Command::MovePayloads { .. }, Some(life)) = (&request.command, &mut self.life) {
+                life.has_moved_payloads = true;
+            }
             match (request.asker, outcome) {
                 (Asker::Helper(which), outcome) => self.answer_helper(which, id, outcome),
                 (Asker::Client, Ok(answer)) => {
@@ -187,7 +181,10 @@ impl World {
     }
 
     fn check(&mut self, id: u64, request: &Request, outcome: &Outcome) -> Going {
-        let when = When { low: if request.waits.is_some() { request.asked_at.max(self.decided_at) } else { request.asked_at }, high: if request.waits.is_some() { self.now() } else { request.asked_at } };
+        let when = match request.waits {
+            None => When::exactly(request.asked_at),
+            Some(_) => When { low: request.asked_at.max(self.decided_at), high: self.now() },
+        };
         let reply = match outcome {
             Ok(answer) => Ok(answer.clone()),
             Err(AskError::Refused(refusal)) => Err(refusal.clone()),
@@ -210,11 +207,16 @@ impl World {
         }
         self.decided_at = self.decided_at.max(when.low);
         self.reached(&reply);
+        if request.waits.is_some() && reply == Err(shard::Refusal::QueueDoesNotExist) {
+            self.trace.reached("a long poll's queue is deleted");
+        }
         if request.asker == Asker::FirstLook {
             let queue = crate::promises::queue_of(&request.command).expect("a look at a queue names it");
             self.promises.looked_at(queue, &reply).map_err(super::Ended::Broken)?;
         }
-        self.promises.answered(&request.command, when, &reply, request.all_in_memory).map_err(super::Ended::Broken)
+        // While it waited, pages may have come and gone.
+        let all_in_memory = request.all_in_memory && request.waits.is_none();
+        self.promises.answered(&request.command, when, &reply, all_in_memory).map_err(super::Ended::Broken)
     }
 
     fn reached(&mut self, reply: &shard::Reply) {
@@ -303,7 +305,10 @@ impl World {
             return self.noticed("by reading", &reason.to_string());
         }
         let expected: Vec<_> = contents.iter().map(|content| content.id.to_string()).collect();
-        self.broken(format!("message {serial} ({}) is handed out with other bytes than were sent", expected.join(" or ")))
+        self.broken(format!(
+            "message {serial} ({}) is handed out with other bytes than were sent",
+            expected.join(" or ")
+        ))
     }
 
     /// A message can't be read: the client is told that something is wrong, and has not received anything.

@@ -98,6 +98,7 @@ impl World {
             record_bytes_max: RECORD_BYTES_MAX,
             spares_max: 2,
             identity: u64::from_le_bytes(identity),
+            ..journal::Options::default()
         };
         let (store, opened) = LocalStore::open_with(Arc::new(self.disk.clone()), &data(), options)?;
         let mut store: Arc<dyn Store> = Arc::new(store);
@@ -129,7 +130,13 @@ impl World {
         let house = House::new(store.clone(), self.rules.clone(), SNAPSHOT_BYTES)?;
         let pager = Helper::pager(house.pager());
         let keeper = Helper::keeper(house, store.clone(), SNAPSHOT_BYTES);
-        Ok(Life { core, store, helpers: [(keeper, HelperAt::Rest), (pager, HelperAt::Rest)], taken: None })
+        Ok(Life {
+            core,
+            store,
+            helpers: [(keeper, HelperAt::Rest), (pager, HelperAt::Rest)],
+            taken: None,
+            has_moved_payloads: false,
+        })
     }
 
     /// The program runs. Tells the promises what the last life left open, and looks at every queue.
@@ -231,7 +238,10 @@ impl World {
         self.with_core(|core, outbox| core.drain(outbox))?;
         self.write_all()?;
         let is_alive = !self.is_power_gone() && self.life.as_ref().is_some_and(|life| life.core.stopped().is_none());
-        if is_alive && self.requests.values().any(|request| !matches!(request.asker, Asker::Helper(_))) && !self.is_small {
+        if is_alive
+            && self.requests.values().any(|request| !matches!(request.asker, Asker::Helper(_)))
+            && !self.is_small
+        {
             return self.broken("a stop in good order leaves someone without an answer");
         }
         self.die();
@@ -367,6 +377,7 @@ impl World {
                 let work = life.core.next_backlog_work();
                 let work = work.filter(|work| !is_full || matches!(work, BacklogWork::Thaw { .. }));
                 *at = HelperAt::Ready(Go::Work(work));
+                life.has_moved_payloads = false;
             }
             Stop::Asks(command) => {
                 *at = HelperAt::Asking(self.next_request);
@@ -382,7 +393,9 @@ impl World {
                 let is_stopped = life.core.stopped().is_some();
                 self.trace.line(format_args!("       the {name} failed: {reason}"));
                 self.trace.reached(&format!("{name}: failed"));
-                let is_excused = self.has_fault_fired() || self.is_small || is_stopped;
+                // What it was told to freeze may be elsewhere by now; it is told anew. (BUG 5)
+                let is_overtaken = which == Which::Pager && life.has_moved_payloads;
+                let is_excused = self.has_fault_fired() || self.is_small || is_stopped || is_overtaken;
                 if self.is_damaged && !is_excused {
                     return self.noticed(&format!("by the {name}"), &reason);
                 }

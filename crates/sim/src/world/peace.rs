@@ -59,7 +59,8 @@ impl World {
             self.read(0)?;
             let receipts: Vec<_> = self.receipts.drain(..).map(|(_, receipt)| receipt).collect();
             if receipts.is_empty() {
-                let has_pages = self.life.as_ref().is_some_and(|life| life.core.shard().frozen_pages().next().is_some());
+                let has_pages =
+                    self.life.as_ref().is_some_and(|life| life.core.shard().frozen_pages().next().is_some());
                 if !has_answer && has_pages {
                     // It waits for a page.
                     self.hang_up(0)?;
