@@ -51,6 +51,8 @@ pub struct Options {
     pub spares_max: usize,
     /// A random number that tells a new journal's files from those of any other; an existing journal keeps its own.
     pub identity: u64,
+    /// LSN of a new journal's first record. A copy of another journal begins where that one does.
+    pub begins_at: Lsn,
 }
 
 impl Default for Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             record_bytes_max: 8 << 20,
             spares_max: 2,
             identity: 0,
+            begins_at: Lsn::FIRST,
         }
     }
 }
@@ -417,7 +420,7 @@ fn create_first(disk: &dyn Disk, dir: &Path, spares: &Spares, options: &Options)
     let spare = spares.create(options.first_segment_bytes)?;
     let header = SegmentHeader {
         identity: options.identity,
-        base: Lsn::FIRST,
+        base: options.begins_at,
         previous: Lsn(0),
         capacity: options.first_segment_bytes,
     };
@@ -429,32 +432,35 @@ fn open_segments(disk: &dyn Disk, dir: &Path, names: &[String]) -> Result<Vec<Se
     let mut segments: Vec<Segment> = Vec::new();
     for (name, base) in names.iter().filter_map(|name| Some((name, parse_log_name(name)?))) {
         let segment = Segment::open(disk, dir.join(name))?;
-        let header = segment.header;
-        let wrong = |byte, expected: String, found: String| Corruption {
-            file: segment.path.clone(),
-            byte,
-            expected,
-            found,
-            remedy: Remedy::Restore,
-        };
-        if header.base != base {
-            return Err(wrong(24, format!("base LSN {base}, as its name says"), header.base.to_string()).into());
-        }
+        check_place(&segment, base, segments.last())?;
         if let Some(before) = segments.last() {
-            if header.identity != before.header.identity {
-                let expected = "a segment of the same journal as the one before it".to_owned();
-                return Err(wrong(16, expected, "one of another journal".to_owned()).into());
-            }
-            if header.previous != before.base() {
-                let expected = format!("the segment that follows `{}`", log_name(before.base()));
-                let found = format!("one that follows `{}`, which is missing", log_name(header.previous));
-                return Err(wrong(32, expected, found).into());
-            }
             before.set_end(base);
         }
         segments.push(segment);
     }
     Ok(segments)
+}
+
+/// Checks that a segment is the one that its name says, and the one after `before`.
+pub(crate) fn check_place(segment: &Segment, named: Lsn, before: Option<&Segment>) -> Result<(), Corruption> {
+    let header = segment.header;
+    let wrong = |byte, expected: String, found: String| {
+        Err(Corruption { file: segment.path.clone(), byte, expected, found, remedy: Remedy::Restore })
+    };
+    if header.base != named {
+        return wrong(24, format!("base LSN {named}, as its name says"), header.base.to_string());
+    }
+    let Some(before) = before else { return Ok(()) };
+    if header.identity != before.header.identity {
+        let expected = "a segment of the same journal as the one before it".to_owned();
+        return wrong(16, expected, "one of another journal".to_owned());
+    }
+    if header.previous != before.base() {
+        let expected = format!("the segment that follows `{}`", log_name(before.base()));
+        let found = format!("one that follows `{}`, which is missing", log_name(header.previous));
+        return wrong(32, expected, found);
+    }
+    Ok(())
 }
 
 fn missing_segments(spare: PathBuf) -> Corruption {

@@ -28,6 +28,7 @@ mod scan;
 mod segment;
 mod snapshots;
 mod spares;
+mod verify;
 
 use std::fmt;
 
@@ -37,6 +38,7 @@ pub use journal::{Journal, Opened, Options, SegmentInfo, SyncMode, TornTail, Tri
 pub use pages::{PageError, PageStore};
 pub use record::RECORD_HEADER_BYTES;
 pub use snapshots::{Snapshot, SnapshotStore};
+pub use verify::{Found, VerifiedSegment, verify};
 
 /// A byte's position in the endless stream of records; a record's LSN is the position of its header.
 ///

@@ -53,6 +53,16 @@ impl SnapshotStore {
         }
     }
 
+    /// The LSNs of all snapshots, in order.
+    pub fn list(&self) -> Result<Vec<Lsn>, DiskError> {
+        Ok(self.store.list()?.into_iter().map(Lsn).collect())
+    }
+
+    /// Checks all of a snapshot.
+    pub fn verify(&self, lsn: Lsn) -> Result<(), FileError> {
+        self.store.open_file(lsn.0)?.verify()
+    }
+
     /// Removes the snapshots that are older than the one at `lsn`, and returns how many.
     pub fn remove_before(&self, lsn: Lsn) -> Result<usize, DiskError> {
         let mut removed = 0;

@@ -21,6 +21,7 @@ pub fn small_options() -> Options {
         record_bytes_max: 1_500,
         spares_max: 2,
         identity: 0x0123_4567_89ab_cdef,
+        ..Options::default()
     }
 }
 
