@@ -2,8 +2,8 @@
 
 mod common;
 
-use api::sqs::{SendMessage, SendMessageBatch, SetQueueAttributes};
-use api::{Error, ErrorKind};
+use api::sqs::*;
+use api::{Error, ErrorKind, Operation};
 use common::{Xml, call, json_call, query_call};
 use http::Request;
 use serde::de::DeserializeOwned;
@@ -123,6 +123,15 @@ fn bodies_that_are_not_the_json_they_should_be() {
     for (body, reason) in [
         ("not json", "expected ident at line 1 column 2"),
         ("{", "EOF while parsing an object at line 1 column 1"),
+        ("[]", "invalid type: sequence, expected struct SendMessage at line 1 column 0"),
+        (
+            r#"["http://h/123456789012/q","a"]"#,
+            "invalid type: sequence, expected struct SendMessage at line 1 column 0",
+        ),
+        (
+            r#"{"MessageAttributes":{"k":["v"]}}"#,
+            "invalid type: sequence, expected struct MessageAttributeValue at line 1 column 26",
+        ),
         (r#"{"QueueUrl":5}"#, "invalid type: integer `5`, expected a string at line 1 column 13"),
         (r#"{"DelaySeconds":"5"}"#, "invalid type: string \"5\", expected i64 at line 1 column 19"),
         (r#"{"DelaySeconds":1.5}"#, "invalid type: floating point `1.5`, expected i64 at line 1 column 19"),
@@ -137,12 +146,65 @@ fn bodies_that_are_not_the_json_they_should_be() {
         let message = format!("The request body is not the JSON that this operation takes: {reason}");
         check_malformed::<SendMessage>(json_call("SendMessage", body), &message);
     }
-    let null_tag = r#"{"Attributes":{"A":null}}"#;
-    assert!(json_call("SetQueueAttributes", null_tag).decode::<SetQueueAttributes>().is_err(), "null is not a text");
     let deep = "[".repeat(1_000_000);
     let unknown = format!("{{\"Unknown\":{deep}}}");
     assert!(json_call("SendMessage", unknown).decode::<SendMessage>().is_err(), "depth is bounded");
     assert!(json_call("SendMessage", &b"{\"MessageBody\":\"\xff\"}"[..]).decode::<SendMessage>().is_err(), "UTF-8");
+}
+
+/// At each place, of all values that JSON has, only those of the type that AWS gives it are read. None is converted, be
+/// it a number to a string or a float to an integer, and a structure is never a list of its members.
+#[test]
+fn values_of_another_type_than_their_place_has() {
+    const VALUES: &[&str] =
+        &["null", "true", "5", "-5.0", "1.0", "1e2", r#""1000""#, "[]", r#"["1000"]"#, "[[]]", "{}", r#"{"k":"1000"}"#];
+
+    /// `place` is a body with `$` where the value goes.
+    fn check<T: Operation + DeserializeOwned + Debug>(place: &str, readable: &[&str]) {
+        for &value in VALUES {
+            let body = place.replace('$', value);
+            let refusal = json_call(T::NAME, body.clone()).decode::<T>().err().map(|error| error.kind);
+            let expected = (!readable.contains(&value)).then_some(ErrorKind::Serialization);
+            assert_eq!(refusal, expected, "{body}");
+        }
+    }
+
+    let string = &["null", r#""1000""#];
+    let string_in_a_list_or_map = &[r#""1000""#];
+    let integer = &["null", "5"];
+    let strings = &["null", "[]", r#"["1000"]"#];
+    let structures = &["null", "[]"];
+    let structure = &["{}", r#"{"k":"1000"}"#];
+    let map_of_strings = &["null", "{}", r#"{"k":"1000"}"#];
+    let map_of_structures = &["null", "{}"];
+
+    check::<SendMessage>("$", structure);
+    check::<SendMessage>(r#"{"Unknown":$}"#, VALUES);
+    check::<SendMessage>(r#"{"MessageBody":$}"#, string);
+    check::<SendMessage>(r#"{"DelaySeconds":$}"#, integer);
+    check::<SendMessage>(r#"{"MessageAttributes":$}"#, map_of_structures);
+    check::<SendMessage>(r#"{"MessageAttributes":{"k":$}}"#, structure);
+    check::<SendMessage>(r#"{"MessageSystemAttributes":{"k":$}}"#, structure);
+    check::<SendMessage>(r#"{"MessageAttributes":{"k":{"StringValue":$}}}"#, string);
+    check::<SendMessage>(r#"{"MessageAttributes":{"k":{"BinaryValue":$}}}"#, string);
+    check::<SendMessage>(r#"{"MessageAttributes":{"k":{"StringListValues":$}}}"#, strings);
+    check::<SendMessage>(r#"{"MessageAttributes":{"k":{"StringListValues":[$]}}}"#, string_in_a_list_or_map);
+    check::<SendMessage>(r#"{"MessageAttributes":{"k":{"BinaryListValues":$}}}"#, strings);
+    check::<SendMessage>(r#"{"MessageAttributes":{"k":{"BinaryListValues":[$]}}}"#, string_in_a_list_or_map);
+    check::<SendMessageBatch>("$", structure);
+    check::<SendMessageBatch>(r#"{"Entries":$}"#, structures);
+    check::<SendMessageBatch>(r#"{"Entries":[$]}"#, structure);
+    check::<SendMessageBatch>(r#"{"Entries":[{},$]}"#, structure);
+    check::<SendMessageBatch>(r#"{"Entries":[{"DelaySeconds":$}]}"#, integer);
+    check::<SendMessageBatch>(r#"{"Entries":[{"MessageAttributes":{"k":$}}]}"#, structure);
+    check::<ReceiveMessage>(r#"{"AttributeNames":$}"#, strings);
+    check::<ReceiveMessage>(r#"{"AttributeNames":["All",$]}"#, string_in_a_list_or_map);
+    check::<DeleteMessageBatch>(r#"{"Entries":[$]}"#, structure);
+    check::<ChangeMessageVisibilityBatch>(r#"{"Entries":[$]}"#, structure);
+    check::<CreateQueue>(r#"{"Attributes":$}"#, map_of_strings);
+    check::<CreateQueue>(r#"{"Attributes":{"k":$}}"#, string_in_a_list_or_map);
+    check::<TagQueue>(r#"{"Tags":{"k":$}}"#, string_in_a_list_or_map);
+    check::<ListQueues>("$", structure);
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! AWS JSON 1.0: one object there, one object back.
 
+mod strict;
+
 use crate::call::{MEMBERS_MAX, clipped, too_many_members};
 use api::{Error, ErrorKind};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
+use strict::Strict;
 
 /// Reads a request. Strings are copied once, from the body into the request.
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
@@ -13,12 +16,20 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     if has_too_many_members(body) {
         return Err(too_many_members());
     }
-    serde_json::from_slice(body).map_err(|error| {
+    from_slice(body).map_err(|error| {
         // serde_json quotes what it found, which may be as long as the request.
         let reason = error.to_string();
         let message = format!("The request body is not the JSON that this operation takes: {}", clipped(&reason));
         Error::new(ErrorKind::Serialization, message)
     })
+}
+
+/// As serde_json's, but strict about types.
+fn from_slice<T: DeserializeOwned>(body: &[u8]) -> Result<T, serde_json::Error> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let request = T::deserialize(Strict(&mut json))?;
+    json.end()?;
+    Ok(request)
 }
 
 /// Counts the commas that are not in strings, of which there is one between any two members or items.
