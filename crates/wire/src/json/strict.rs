@@ -2,8 +2,10 @@
 //!
 //! ```text
 //!   {"Id":"a","ReceiptHandle":"x"}    a DeleteMessageBatchEntry
-//!   ["a","x"]                         to serde the same; to AWS, and so to [`Strict`], a list and an error
+//!   ["a","x"]                         to serde the same; to [`Strict`] a list, and an error
 //! ```
+//!
+//! Chosen: an error like that for any other wrong type. No recording shows what AWS makes of such a list.
 //!
 //! A structure is read from a list wherever a derived type asks for a structure. So [`Strict`] asks serde_json for a map
 //! instead, which is never read from a list, and stands between every type and serde_json to do so: whatever holds
