@@ -1,12 +1,14 @@
 //! `posthouse-bench`: how fast is Posthouse, and against what?
 //!
 //!   compare   bare hyper · Posthouse · moto, ministack, fauxqs: the same work in one run, as ratios   compare.rs
+//!   bounds    what memory, time and disk are bounded by, each against its aim                            bounds/
 //!   soak      everything at once with restarts and a full disk, and an account at the end               soak/
 //!   load      the load generator alone, against any server that speaks SQS                            load/
 //!   bare      the server that everything is measured against                                          bare.rs
 //!   sync      how long this disk takes to make bytes durable                                          sync.rs
 
 mod bare;
+mod bounds;
 mod compare;
 mod load;
 mod posthouse;
@@ -16,7 +18,7 @@ mod soak;
 mod sync;
 mod target;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use load::{Encoder, Mix, Pace, Percentiles, Plan, Wire};
 use std::error::Error;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -39,6 +41,7 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Subcommands {
     Compare(CompareOptions),
+    Bounds(BoundsOptions),
     Soak(SoakOptions),
     Load(LoadOptions),
     /// Serve fixed replies as fast as hyper can: what any HTTP server on this machine is bounded by
@@ -100,6 +103,38 @@ struct CompareOptions {
     /// Skip peers that are not installed yet
     #[arg(long)]
     no_install: bool,
+}
+
+/// Measure what memory, time and disk are bounded by: a deep backlog, many queues, bytes written, snapshots
+///
+/// Prints each figure, and those that have an aim with it; writes all as JSON. Ten million messages of 1 KB take 25 GB of
+/// disk for a while.
+#[derive(Args, Debug)]
+struct BoundsOptions {
+    /// Which parts, in this order [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    parts: Vec<bounds::Part>,
+    /// Messages of the deep backlog
+    #[arg(long, default_value_t = 10_000_000)]
+    messages: u64,
+    /// Size of each message body
+    #[arg(long, default_value_t = 1024, value_parser = at_least_one)]
+    body_bytes: usize,
+    /// Queues to be made
+    #[arg(long, default_value_t = 100_000)]
+    queues: u64,
+    /// Delayed messages that a snapshot has to write
+    #[arg(long, default_value_t = 1_000_000)]
+    hot: u64,
+    /// Where the JSON goes [default: bench-results/bounds-<date>.json]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The server's program [default: posthouse beside this program]
+    #[arg(long)]
+    posthouse: Option<PathBuf>,
+    /// Where the data goes meanwhile [default: target/bench-data]
+    #[arg(long)]
+    data: Option<PathBuf>,
 }
 
 /// Do everything at once for minutes or days, with restarts and a full disk, and count what was lost or delivered twice
@@ -193,6 +228,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     match Cli::parse().command {
         Subcommands::Compare(options) => compare(options)?,
+        Subcommands::Bounds(options) => bounds(options)?,
         Subcommands::Soak(options) => return soak(options),
         Subcommands::Load(options) => load(&options)?,
         Subcommands::Bare { listen, body_bytes } => {
@@ -257,14 +293,33 @@ fn compare(options: CompareOptions) -> Result<(), Box<dyn Error>> {
     };
     let report = compare::compare(&settings, &places)?;
     print!("{}", report.tables(compare::WORKLOADS));
-    let out = options.out.unwrap_or_else(|| {
-        let date = report.at.replace([':', '-'], "");
-        Path::new("bench-results").join(format!("compare-{date}.json"))
-    });
+    save("compare", &report.at, options.out, &report)
+}
+
+fn bounds(options: BoundsOptions) -> Result<(), Box<dyn Error>> {
+    let (program, scratch) = default_places()?;
+    let all = bounds::Part::value_variants();
+    let report = bounds::run(&bounds::Settings {
+        parts: if options.parts.is_empty() { all.to_vec() } else { options.parts },
+        messages: options.messages,
+        body_bytes: options.body_bytes,
+        queues: options.queues,
+        hot: options.hot,
+        program: options.posthouse.unwrap_or(program),
+        scratch: options.data.unwrap_or(scratch),
+    })?;
+    print!("{}", report.table());
+    save("bounds", &report.at, options.out, &report)
+}
+
+/// Writes a report as JSON, to where the caller wants it or to a file named after its date.
+fn save(kind: &str, at: &str, out: Option<PathBuf>, report: &impl serde::Serialize) -> Result<(), Box<dyn Error>> {
+    let date = at.replace([':', '-'], "");
+    let out = out.unwrap_or_else(|| Path::new("bench-results").join(format!("{kind}-{date}.json")));
     if let Some(directory) = out.parent() {
         std::fs::create_dir_all(directory)?;
     }
-    std::fs::write(&out, serde_json::to_string_pretty(&report)?)?;
+    std::fs::write(&out, serde_json::to_string_pretty(report)?)?;
     println!("\nwritten to {}", out.display());
     Ok(())
 }
