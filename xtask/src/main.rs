@@ -33,6 +33,12 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Run the engine on a simulated machine that misbehaves, many times over; `sim --seeds 10000`, `sim --seed 7 --trace`
+    Sim {
+        /// Passed on to the simulator
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Do everything at once, with restarts and a full disk, and count what was lost or delivered twice
     Soak {
         /// Passed on to `posthouse-bench soak`, such as `--minutes 60`
@@ -47,6 +53,9 @@ fn main() -> ExitCode {
         Chore::Check => test::run(&[test::Step::Fmt, test::Step::Clippy]),
         Chore::Bench { arguments } if arguments.first().is_some_and(|first| first == "bounds") => bench(&arguments),
         Chore::Bench { arguments } => bench(&[vec!["compare".to_owned()], arguments].concat()),
+        Chore::Sim { arguments } => {
+            succeeds(cargo(&[&["run", "--release", "-p", "sim", "--"], &*as_strs(&arguments)].concat()))
+        }
         Chore::Soak { arguments } => bench(&[vec!["soak".to_owned()], arguments].concat()),
     };
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -56,7 +65,11 @@ fn main() -> ExitCode {
 fn bench(arguments: &[String]) -> bool {
     let build = cargo(&["build", "--release", "-p", "server"]);
     let run = [&["run", "--release", "-p", "bench", "--"], &*as_strs(arguments)].concat();
-    [build, cargo(&run)].into_iter().all(|mut command| command.status().is_ok_and(|status| status.success()))
+    [build, cargo(&run)].into_iter().all(succeeds)
+}
+
+fn succeeds(mut command: Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
 }
 
 fn as_strs(texts: &[String]) -> Vec<&str> {
