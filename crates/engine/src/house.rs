@@ -69,12 +69,12 @@ impl House {
         shadow.shard.advance(at);
         self.store.write_snapshot(shadow.lsn, &shadow.shard.snapshot())?;
         self.snapshot_lsn = shadow.lsn;
-        self.let_go(&shadow, &settled)
+        self.let_go(living, &shadow, &settled)
     }
 
     /// Removes segments and pages that a snapshot doesn't need. No entry names a page once more that was named before, so
     /// what the snapshot doesn't need nobody does, unless it was just in the making.
-    fn let_go(&self, snapshot: &Recovered, settled: &SettledPages) -> Result<(), String> {
+    fn let_go(&self, living: &dyn Living, snapshot: &Recovered, settled: &SettledPages) -> Result<(), String> {
         let mut oldest_needed = snapshot.lsn;
         let mut pages_needed: BTreeSet<u64> = snapshot.shard.frozen_pages().collect();
         for (.., payload) in snapshot.shard.payloads() {
@@ -86,6 +86,9 @@ impl House {
         }
         self.store.trim(oldest_needed)?;
         for page in self.store.pages()? {
+            if living.is_stopping() {
+                break;
+            }
             if settled.contains(page) && !pages_needed.contains(&page) {
                 self.store.remove_page(page)?;
             }
@@ -93,11 +96,12 @@ impl House {
         Ok(())
     }
 
-    /// Copies payloads that have lain in the journal for long to pages, and tells the shard.
+    /// Copies payloads that have lain in the journal for long to pages, and tells the shard. The backlog isn't touched: it
+    /// is about to be frozen.
     fn evacuate(&self, living: &mut dyn Living, shadow: &Recovered) -> Result<(), String> {
         let cutoff = shadow.lsn.saturating_sub(self.young_bytes);
         let mut builder = PageBuilder::default();
-        for (queue, serial, sent_at, payload) in shadow.shard.payloads() {
+        for (queue, serial, sent_at, payload) in shadow.shard.window_payloads() {
             match payload {
                 PayloadAt::Journal { position, .. } if *position < cutoff => {}
                 _ => continue,

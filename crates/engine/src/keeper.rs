@@ -95,7 +95,8 @@ impl Keeper<'_> {
         let is_due = grown >= self.shared.snapshot_bytes
             || !has_room && grown > 0
             || self.idle_ticks == TICKS_IDLE && grown >= IDLE_GROWN_BYTES_MIN;
-        if is_due {
+        // During a backup the snapshot waits; making room doesn't.
+        if is_due && let Ok(_alone) = self.shared.snapshots.try_lock() {
             house.snapshot(&mut LivingShard(self.shared), has_room)?;
             self.end_seen = self.store.end();
         }
@@ -121,6 +122,10 @@ impl Living for LivingShard<'_> {
 
     fn in_memory(&self, payload: &PayloadAt) -> Option<Bytes> {
         self.0.payloads.young(payload)
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.0.stopping.load(Ordering::SeqCst)
     }
 
     fn expect_page(&mut self, page: u64, bytes: Bytes) {

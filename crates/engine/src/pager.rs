@@ -19,6 +19,10 @@ pub trait Living {
     fn in_memory(&self, payload: &PayloadAt) -> Option<Bytes>;
     /// A page whose messages will be received soon.
     fn expect_page(&mut self, page: u64, bytes: Bytes);
+    /// Whether whatever takes long should be left for the next start.
+    fn is_stopping(&self) -> bool {
+        false
+    }
 }
 
 /// Writes pages. All who do share one, since no number may be used twice.
@@ -75,8 +79,10 @@ impl Pager {
         messages: Vec<(Serial, Timestamp, PayloadAt)>,
     ) -> Result<(), String> {
         let mut builder = PageBuilder::default();
+        let neighbours = Neighbours::read(self.store.as_ref(), messages.iter().map(|(.., payload)| payload));
         for (serial, sent_at, payload) in messages {
-            let bytes = living.in_memory(&payload).map_or_else(|| self.store.read_payload(&payload), Ok)?;
+            let in_memory = neighbours.payload(&payload).or_else(|| living.in_memory(&payload));
+            let bytes = in_memory.map_or_else(|| self.store.read_payload(&payload), Ok)?;
             builder.push(queue, serial, sent_at, &bytes);
         }
         self.put(builder, |page, messages| {
@@ -110,5 +116,40 @@ impl Pager {
 
     fn with_numbers<R>(&self, run: impl FnOnce(&mut PageNumbers) -> R) -> R {
         run(&mut self.numbers.lock().expect("nothing panics while it holds this lock"))
+    }
+}
+
+/// A stretch of the journal in which most of a page's payloads lie, read at once.
+struct Neighbours {
+    position: u64,
+    bytes: Bytes,
+}
+
+impl Neighbours {
+    /// Longest stretch that is read, in bytes for each byte of payload.
+    const SPREAD_MAX: u64 = 4;
+
+    /// Nothing is read where the payloads lie too far apart, or not all in one segment.
+    fn read<'a>(store: &dyn Store, payloads: impl Iterator<Item = &'a PayloadAt>) -> Self {
+        let (mut first, mut last, mut payload_bytes) = (u64::MAX, 0, 0);
+        for payload in payloads {
+            if let PayloadAt::Journal { position, bytes } = payload {
+                first = first.min(*position);
+                last = last.max(position + u64::from(*bytes));
+                payload_bytes += u64::from(*bytes);
+            }
+        }
+        let stretch = last.saturating_sub(first);
+        let is_dense = 0 < stretch && stretch <= payload_bytes.saturating_mul(Self::SPREAD_MAX);
+        let length = u32::try_from(stretch).ok().filter(|_| is_dense);
+        let bytes = length.and_then(|length| store.read(first, length).ok()).unwrap_or_default();
+        Self { position: first, bytes }
+    }
+
+    fn payload(&self, payload: &PayloadAt) -> Option<Bytes> {
+        let PayloadAt::Journal { position, bytes } = payload else { return None };
+        let from = usize::try_from(position.checked_sub(self.position)?).ok()?;
+        let to = from.checked_add(*bytes as usize)?;
+        (to <= self.bytes.len()).then(|| self.bytes.slice(from..to))
     }
 }

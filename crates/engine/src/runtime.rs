@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// What an acknowledgement promises.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -106,6 +106,12 @@ type Token = oneshot::Sender<Outcome>;
 /// With less room than this in its first segment, a new journal gets its next one at once.
 const NEW_JOURNAL_ROOM_BYTES: u64 = 192 << 10;
 
+/// With more messages in memory that are to be frozen, senders wait for the pager.
+const BACKLOG_IN_MEMORY_MAX: usize = 256 << 10;
+
+/// So long; then they are asked to try again.
+const BACKLOG_WAIT_MAX: Duration = Duration::from_secs(10);
+
 /// What the threads share.
 pub(crate) struct Shared {
     state: Mutex<State>,
@@ -121,8 +127,12 @@ pub(crate) struct Shared {
     pub payloads: Payloads,
     receipt_key: ReceiptKey,
     pub stopping: AtomicBool,
+    backlog_is_long: AtomicBool,
+    backlog_is_short: Notify,
     pub keeper: Bell,
     pub pager: Bell,
+    /// Held while a snapshot is made and what it doesn't need is let go, or while nothing may be let go.
+    pub snapshots: Mutex<()>,
 }
 
 struct State {
@@ -140,7 +150,7 @@ enum Writer {
 /// Talks to a running engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// A running engine. Dropping it stops it.
@@ -179,8 +189,11 @@ pub fn start(options: Options) -> Result<Running, StartError> {
         reserve_bytes: (options.segment_bytes / 4).min(16 << 20),
         receipt_key,
         stopping: AtomicBool::new(false),
+        backlog_is_long: AtomicBool::new(false),
+        backlog_is_short: Notify::new(),
         keeper: Bell::default(),
         pager: Bell::default(),
+        snapshots: Mutex::new(()),
     });
     let mut threads = vec![spawn("writer", &shared, |shared| shared.write())];
     if let Some(store) = &shared.store {
@@ -392,8 +405,31 @@ impl Shared {
         self.store.as_ref().is_none_or(|store| store.writable_bytes() >= self.reserve_bytes)
     }
 
+    /// What is to be done next about a backlog; notes whether senders have to wait for it.
     pub fn next_backlog_work(&self) -> Option<BacklogWork> {
-        self.lock().core.next_backlog_work()
+        let (work, in_memory) = {
+            let mut state = self.lock();
+            let work = state.core.next_backlog_work();
+            (work, state.core.shard().backlog_in_memory())
+        };
+        let is_long = in_memory > BACKLOG_IN_MEMORY_MAX;
+        if self.backlog_is_long.swap(is_long, Ordering::Relaxed) && !is_long {
+            self.backlog_is_short.notify_waiters();
+        }
+        work
+    }
+
+    /// Lets a sender wait while the backlog in memory is longer than it may be.
+    async fn backlog_has_room(&self) -> Result<(), AskError> {
+        let has_room = async {
+            while self.backlog_is_long.load(Ordering::Relaxed) {
+                let short = self.backlog_is_short.notified();
+                if self.backlog_is_long.load(Ordering::Relaxed) {
+                    short.await;
+                }
+            }
+        };
+        tokio::time::timeout(BACKLOG_WAIT_MAX, has_room).await.map_err(|_| AskError::Overloaded)
     }
 
     /// Asks on behalf of the keeper, and waits until it is durable.
@@ -486,6 +522,9 @@ impl Engine {
     ///
     /// What was asked is carried out even if the caller doesn't wait for the answer.
     pub async fn ask(&self, command: Command) -> Outcome {
+        if matches!(command, Command::Send { .. }) && self.shared.backlog_is_long.load(Ordering::Relaxed) {
+            self.shared.backlog_has_room().await?;
+        }
         let (token, reply) = oneshot::channel();
         self.shared.ask(command, token);
         reply.await.unwrap_or_else(|_| Err(gone()))

@@ -73,7 +73,7 @@ impl Message {
     }
 
     /// Nobody has received it, not even in vain.
-    fn is_untouched(&self) -> bool {
+    pub fn is_untouched(&self) -> bool {
         self.delivery == DeliveryNumber(0)
     }
 
@@ -247,13 +247,20 @@ impl Queue {
         (self.visible.head_len() < paging.thaw_below || expires_at <= self.indexed_at).then_some(first)
     }
 
-    /// The messages for the next page: behind the window and behind all that is frozen. Empty where they don't fill one.
-    pub fn messages_to_freeze(&self, paging: &Paging) -> Vec<(Serial, Timestamp, PayloadAt)> {
-        let after = match self.frozen.last_key_value() {
+    /// The last message that stays in memory; those behind it are to be frozen. Nothing where there aren't too many.
+    pub fn backlog_after(&self, paging: &Paging) -> Option<Serial> {
+        if self.visible.len() <= paging.freeze_above {
+            return None;
+        }
+        match self.frozen.last_key_value() {
             Some((_, page)) => Some(page.last),
             None => self.visible.head().nth(paging.window),
-        };
-        let Some(after) = after.filter(|_| self.visible.len() > paging.freeze_above) else { return Vec::new() };
+        }
+    }
+
+    /// The messages for the next page: behind the window and behind all that is frozen. Empty where they don't fill one.
+    pub fn messages_to_freeze(&self, paging: &Paging) -> Vec<(Serial, Timestamp, PayloadAt)> {
+        let Some(after) = self.backlog_after(paging) else { return Vec::new() };
         let mut messages = Vec::with_capacity(paging.page_messages);
         let mut payload_bytes = 0;
         for serial in self.visible.after(after) {

@@ -41,11 +41,11 @@ impl Default for Paging {
     /// to come from the disk.
     fn default() -> Self {
         Self {
-            page_messages: 1 << 10,
-            page_bytes: 2 << 20,
-            window: 12 << 10,
-            thaw_below: 8 << 10,
-            freeze_above: 16 << 10,
+            page_messages: 4 << 10,
+            page_bytes: 4 << 20,
+            window: 16 << 10,
+            thaw_below: 12 << 10,
+            freeze_above: 24 << 10,
             look_every: 256,
         }
     }
@@ -132,6 +132,11 @@ impl Shard {
         self.queues.contains_key(&queue)
     }
 
+    /// The name of a queue that exists.
+    pub fn queue_key(&self, queue: QueueId) -> Option<&QueueKey> {
+        self.queues.get(&queue).map(|queue| &queue.key)
+    }
+
     /// Whether a receive at `now` would find something.
     pub fn has_visible(&mut self, queue: QueueId, now: Timestamp) -> bool {
         self.queues.get_mut(&queue).is_some_and(|queue| {
@@ -156,6 +161,26 @@ impl Shard {
         self.queues.iter().flat_map(|(&id, queue)| {
             queue.messages().map(move |(serial, message)| (id, serial, message.sent_at, &message.payload))
         })
+    }
+
+    /// As [`Self::payloads`], without what is due to be frozen.
+    pub fn window_payloads(&self) -> impl Iterator<Item = (QueueId, Serial, Timestamp, &PayloadAt)> {
+        self.queues.iter().flat_map(|(&id, queue)| {
+            let backlog_after = queue.backlog_after(&self.rules.paging);
+            queue
+                .messages()
+                .filter(move |(serial, message)| {
+                    let is_backlog = backlog_after.is_some_and(|after| after < *serial) && message.is_untouched();
+                    !is_backlog
+                })
+                .map(move |(serial, message)| (id, serial, message.sent_at, &message.payload))
+        })
+    }
+
+    /// How many messages that are to be frozen are still in memory, and others with them.
+    pub fn backlog_in_memory(&self) -> usize {
+        let in_memory = |id: &QueueId| self.queues.get(id).map_or(0, Queue::visible_in_memory);
+        self.backlogs.iter().map(in_memory).sum()
     }
 
     /// Where the payload of a message is now, if it is in memory.
