@@ -382,6 +382,11 @@ impl Journal {
         self.spares.prepare()
     }
 
+    /// Gives the space of spare segments back to the disk, but for one.
+    pub fn give_back_spares(&self) -> Result<(), DiskError> {
+        self.spares.give_back(1)
+    }
+
     /// Bytes that can be appended without asking the disk for space: the rest of the active segment and the spares.
     ///
     /// A record takes its payload and [`RECORD_HEADER_BYTES`]. One that doesn't fit into the rest of a segment leaves it

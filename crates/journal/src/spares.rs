@@ -181,6 +181,21 @@ impl Spares {
         Ok(Some(path))
     }
 
+    /// Removes all spares but `keep`, those left out that are still being read.
+    pub fn give_back(&self, keep: usize) -> Result<(), DiskError> {
+        loop {
+            let surplus = {
+                let mut waiting = lock(&self.waiting);
+                waiting.reclaim();
+                if waiting.ready.len() <= keep {
+                    return Ok(());
+                }
+                waiting.ready.pop().expect("there is one more than are kept")
+            };
+            self.disk.remove(&surplus.path).doing("remove segment", &surplus.path)?;
+        }
+    }
+
     /// Keeps a retired segment until its last reader is done.
     pub fn add_retired(&self, segment: Arc<Segment>, path: PathBuf) {
         lock(&self.waiting).retired.push((segment, path));

@@ -144,9 +144,9 @@ settings! {
 
     /// Length of a segment of the journal. Files of this length are kept ready, so it is also the least that the data
     /// directory takes.
-    segment_bytes: ByteSize = "64MiB", "BYTES";
+    segment_bytes: ByteSize = "32MiB", "BYTES";
     /// A snapshot is made, and the journal trimmed, each time this much was written.
-    snapshot_bytes: ByteSize = "256MiB", "BYTES";
+    snapshot_bytes: ByteSize = "128MiB", "BYTES";
     /// Most memory for the content of young messages. Older content is read from disk.
     payload_cache_bytes: ByteSize = "32MiB", "BYTES";
 }
