@@ -13,14 +13,17 @@
 //! is being synced the next one gathers. The keeper runs [`house::House`]: it makes snapshots from what is on disk, never
 //! from the living state, so nobody waits for it.
 
+pub mod backup;
 pub mod core;
 pub mod house;
 mod keeper;
+mod look_only;
 pub mod pager;
 mod payloads;
 pub mod recovery;
 mod runtime;
 pub mod store;
+pub mod verify;
 mod waiters;
 
 pub use runtime::{Deliveries, Durability, Engine, Health, Opened, Options, Running, StartError, start};

@@ -80,6 +80,9 @@ const RECORD_BYTES_MAX: u32 = 4 << 20;
 /// doesn't fit goes into the next.
 const FIRST_SEGMENT_BYTES: u64 = 256 << 10;
 
+/// Most old segments kept to be used again: as many as go with a snapshot, so that a busy journal writes no zeros.
+const SPARES_MAX: usize = 5;
+
 /// How a [`LocalStore`] is laid out.
 #[derive(Clone, Debug)]
 pub struct LocalOptions {
@@ -89,21 +92,27 @@ pub struct LocalOptions {
     pub identity: u64,
 }
 
+impl LocalOptions {
+    pub(crate) fn journal(&self) -> journal::Options {
+        journal::Options {
+            sync: self.sync,
+            segment_bytes: self.segment_bytes,
+            first_segment_bytes: FIRST_SEGMENT_BYTES.min(self.segment_bytes),
+            // Tests use segments too short for the longest record; the server doesn't allow them.
+            record_bytes_max: RECORD_BYTES_MAX.min((self.segment_bytes / 2) as u32),
+            identity: self.identity,
+            spares_max: SPARES_MAX,
+            ..journal::Options::default()
+        }
+    }
+}
+
 impl LocalStore {
     /// Opens the data in `dir`, or makes it, and locks it against every other process.
     ///
     /// Errors: the directory is in use; a file is damaged, or written by a newer version. Each says which and what to do.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, options: &LocalOptions) -> Result<(Self, journal::Opened), String> {
-        let journal_options = journal::Options {
-            sync: options.sync,
-            segment_bytes: options.segment_bytes,
-            first_segment_bytes: FIRST_SEGMENT_BYTES.min(options.segment_bytes),
-            // Tests use segments too short for the longest record; the server doesn't allow them.
-            record_bytes_max: RECORD_BYTES_MAX.min((options.segment_bytes / 2) as u32),
-            identity: options.identity,
-            ..journal::Options::default()
-        };
-        Self::open_with(disk, dir, journal_options)
+        Self::open_with(disk, dir, options.journal())
     }
 
     /// [`Self::open`] with a journal of any measures, for tests of what happens at their bounds.
@@ -122,6 +131,11 @@ impl LocalStore {
             journal::SnapshotStore::open(disk.clone(), &within("snapshots")).map_err(|error| error.to_string())?;
         let pages = journal::PageStore::open(disk, &within("pages")).map_err(|error| error.to_string())?;
         Ok((Self { journal, snapshots, pages, _lock: lock }, opened))
+    }
+
+    /// Makes all that was appended safe, whatever the mode.
+    pub(crate) fn sync(&self) -> Result<(), String> {
+        self.journal.sync().map_err(|error| error.to_string())
     }
 }
 

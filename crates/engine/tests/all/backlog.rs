@@ -7,7 +7,7 @@ use shard::{Paging, QueueFacts};
 const PAGING: Paging =
     Paging { page_messages: 4, page_bytes: 1 << 20, window: 8, thaw_below: 4, freeze_above: 12, look_every: 1 };
 
-fn bench() -> Bench {
+pub fn bench() -> Bench {
     let mut bench = Bench::new(Durability::Fsync);
     bench.options.rules.paging = PAGING;
     bench
@@ -21,7 +21,7 @@ async fn facts(engine: &Engine) -> QueueFacts {
 }
 
 /// Sends so many messages, and waits until so many of them at most are left in memory.
-async fn fill(running: &Running, numbers: std::ops::Range<usize>) {
+pub async fn fill(running: &Running, numbers: std::ops::Range<usize>) {
     for number in numbers {
         send(&running.engine(), &format!("{number:04}")).await.unwrap();
     }
@@ -29,7 +29,7 @@ async fn fill(running: &Running, numbers: std::ops::Range<usize>) {
 }
 
 /// Receives and deletes everything, in order.
-async fn drain(engine: &Engine) -> Vec<String> {
+pub async fn drain(engine: &Engine) -> Vec<String> {
     let mut bodies = Vec::new();
     loop {
         let messages = engine.receive(receive(10, 30, 0)).await.unwrap().into_messages();
@@ -42,7 +42,7 @@ async fn drain(engine: &Engine) -> Vec<String> {
     }
 }
 
-fn numbers(range: std::ops::Range<usize>) -> Vec<String> {
+pub fn numbers(range: std::ops::Range<usize>) -> Vec<String> {
     range.map(|number| format!("{number:04}")).collect()
 }
 

@@ -1,8 +1,11 @@
 //! A whole engine with its threads, over a disk in memory that can lose, fail and fill up.
 
 mod backlog;
+mod backup;
 mod durability;
+mod golden;
 mod polls;
+mod verify;
 
 use engine::{Durability, Engine, Options, Running};
 use host::clock::FakeClock;
