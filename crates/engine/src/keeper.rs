@@ -100,6 +100,9 @@ impl Keeper<'_> {
             house.snapshot(&mut LivingShard(self.shared), has_room)?;
             self.end_seen = self.store.end();
         }
+        if self.idle_ticks == TICKS_IDLE {
+            self.store.give_back_room()?;
+        }
         if self.shared.is_storage_full() && self.store.make_room()? && self.shared.has_reserve() {
             self.shared.set_storage_full(false);
         }

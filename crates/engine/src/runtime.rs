@@ -60,8 +60,8 @@ impl Options {
             clock,
             entropy,
             disk,
-            segment_bytes: 64 << 20,
-            snapshot_bytes: 256 << 20,
+            segment_bytes: 32 << 20,
+            snapshot_bytes: 128 << 20,
             payload_cache_bytes: 32 << 20,
         }
     }

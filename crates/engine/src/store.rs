@@ -33,6 +33,10 @@ pub trait Store: Send + Sync + 'static {
     fn writable_bytes(&self) -> u64;
     /// Makes more room. False where there is no space for it.
     fn make_room(&self) -> Result<bool, String>;
+    /// Gives room that is not needed for now back to the disk.
+    fn give_back_room(&self) -> Result<(), String> {
+        Ok(())
+    }
     /// Part of a record, by position.
     fn read(&self, position: u64, bytes: u32) -> Result<Bytes, String>;
     /// Hands over each record from the one that begins at `from` (0: the oldest) to the end, with the position of its
@@ -165,6 +169,10 @@ impl Store for LocalStore {
             Err(error) if error.is_full() => Ok(false),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    fn give_back_room(&self) -> Result<(), String> {
+        self.journal.give_back_spares().map_err(|error| error.to_string())
     }
 
     fn read(&self, position: u64, bytes: u32) -> Result<Bytes, String> {
