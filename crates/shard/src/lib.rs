@@ -17,6 +17,8 @@
 mod change;
 mod codec;
 mod command;
+mod decisions;
+mod deleted_names;
 mod page;
 mod payload;
 mod queue;

@@ -2,6 +2,12 @@
 
 use super::*;
 
+/// A long poll in a task of its own, and how many messages it gets.
+fn start_poll(engine: &Engine) -> tokio::task::JoinHandle<Result<usize, engine::AskError>> {
+    let engine = engine.clone();
+    tokio::spawn(async move { engine.receive(receive(1, 30, 20)).await.map(|it| it.into_messages().len()) })
+}
+
 /// Lets every other task run until it waits.
 async fn let_others_run() {
     for _ in 0..10 {
@@ -17,27 +23,18 @@ async fn a_poll_is_woken_by_a_send_and_by_time() {
         let engine = running.engine();
         create(&engine).await;
 
-        let poll = tokio::spawn({
-            let engine = engine.clone();
-            async move { engine.receive(receive(1, 30, 20)).await.map(|it| it.into_messages().len()) }
-        });
+        let poll = start_poll(&engine);
         let_others_run().await;
         assert_eq!(engine.waiting_count(), 1);
         send(&engine, "hello").await.unwrap();
         assert_eq!(poll.await.unwrap(), Ok(1));
 
         // The message comes back while the next one waits.
-        let poll = tokio::spawn({
-            let engine = engine.clone();
-            async move { engine.receive(receive(1, 30, 20)).await.map(|it| it.into_messages().len()) }
-        });
+        let poll = start_poll(&engine);
         let_others_run().await;
         bench.advance(&running, 20_000);
         assert_eq!(poll.await.unwrap(), Ok(0));
-        let poll = tokio::spawn({
-            let engine = engine.clone();
-            async move { engine.receive(receive(1, 30, 20)).await.map(|it| it.into_messages().len()) }
-        });
+        let poll = start_poll(&engine);
         let_others_run().await;
         bench.advance(&running, 10_000);
         assert_eq!(poll.await.unwrap(), Ok(1));
@@ -53,10 +50,7 @@ async fn a_caller_that_hung_up_hides_nothing() {
         create(&engine).await;
 
         // It hangs up while it waits.
-        let poll = tokio::spawn({
-            let engine = engine.clone();
-            async move { engine.receive(receive(1, 30, 20)).await.map(|it| it.into_messages().len()) }
-        });
+        let poll = start_poll(&engine);
         let_others_run().await;
         assert_eq!(engine.waiting_count(), 1);
         poll.abort();
@@ -89,10 +83,7 @@ async fn stopping_answers_those_who_wait() {
     let running = bench.start();
     let engine = running.engine();
     create(&engine).await;
-    let poll = tokio::spawn({
-        let engine = engine.clone();
-        async move { engine.receive(receive(1, 30, 20)).await.map(|it| it.into_messages().len()) }
-    });
+    let poll = start_poll(&engine);
     let_others_run().await;
     running.drain();
     assert_eq!(poll.await.unwrap(), Ok(0));
