@@ -3,9 +3,10 @@
 //! The same sends at a fixed rate, twice, on the same data: first with a `snapshot_bytes` that is never reached, then with
 //! one that makes a snapshot every few seconds.
 
-use super::{Figures, Settings};
+use super::{Figures, MEGABYTE, Settings};
 use crate::load::{self, Mix, Pace, Percentiles, Plan, call_once};
 use crate::posthouse::{Posthouse, Serving};
+use crate::process;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
@@ -28,6 +29,10 @@ pub fn measure(settings: &Settings, figures: &mut Figures) -> io::Result<()> {
     make_hot(settings, &server)?;
     server.terminate()?;
 
+    let server = never.start()?;
+    let resident = process::memory(server.pid())?.resident_bytes as f64;
+    figures.note("snapshot: resident MB with hot messages", resident / MEGABYTE);
+    server.terminate()?;
     let (quiet, none) = paced(settings, &never)?;
     // The first snapshot has everything to do that was put off; the measured ones come after it.
     let server = often.start()?;

@@ -460,6 +460,6 @@ mod tests {
     #[test]
     fn ids_of_entries_are_their_numbers() {
         assert_eq!(entry_ids(&json!([{ "Id": "0" }, { "Id": "12" }, { "Id": "x" }, 7])), [0, 12]);
-        assert_eq!(entry_ids(&Value::Null), []);
+        assert!(entry_ids(&Value::Null).is_empty());
     }
 }

@@ -31,7 +31,7 @@ impl SmallDisk {
     pub fn fill(&self) -> std::io::Result<()> {
         let mut ballast = File::create(self.ballast())?;
         let zeros = vec![0; 1 << 20];
-        // Ends when the disk is full, or, with a bug, never: no more than the disk can hold.
+        // To the last block.
         for bytes in [&zeros[..], &zeros[..4096]] {
             while ballast.write(bytes).is_ok_and(|written| written == bytes.len()) {}
         }

@@ -362,7 +362,7 @@ async fn move_clock(address: SocketAddr, seconds: f64) -> io::Result<()> {
     }
 }
 
-/// A request that must succeed, but for a few times while the server recovers from a full disk.
+/// A request that must succeed: at the end nobody disturbs the server any more.
 async fn ask(
     connection: &mut Connection,
     address: SocketAddr,
