@@ -20,7 +20,10 @@ impl LookOnlyDisk {
     /// Errors: a sentence for people. A server runs on it, or it is no directory.
     pub fn lock(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, String> {
         disk.list(dir).map_err(|error| format!("cannot read `{}`: {error}", dir.display()))?;
-        let lock = disk.lock_dir(dir).map_err(|error| format!("`{}` is {error}", dir.display()))?;
+        let lock = disk.lock_dir(dir).map_err(|error| match error {
+            LockError::Held { .. } => format!("`{}` is {error}: a server runs on it", dir.display()),
+            LockError::Io(_) => format!("cannot lock `{}`: {error}", dir.display()),
+        })?;
         Ok(Self { disk, lock: Mutex::new(Some(lock)) })
     }
 }

@@ -55,8 +55,42 @@ pub enum Task {
         #[command(subcommand)]
         task: JournalTask,
     },
+    /// Copy the data, consistent as of one moment. A server that is started on the copy goes on from there.
+    #[command(after_help = BACKUP_EXAMPLES)]
+    Backup(Backup),
     /// Print the version.
     Version,
+}
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  posthouse backup --url http://127.0.0.1:4566 /backups/monday
+      Ask a running server of this machine, which goes on meanwhile
+  posthouse backup --data /var/lib/posthouse /backups/monday
+      Copy the data of a server that doesn't run
+  posthouse journal verify /backups/monday
+  posthouse serve --data /backups/monday
+      Check a copy; start on it";
+
+#[derive(Args, Debug)]
+#[group(skip)]
+pub struct Backup {
+    /// The copy: a directory that isn't there yet
+    pub to: PathBuf,
+    #[command(flatten)]
+    pub from: BackupSource,
+}
+
+/// Where the data is.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct BackupSource {
+    /// A server of this machine that is running; it writes the copy
+    #[arg(long)]
+    pub url: Option<String>,
+    /// A data directory on which no server runs
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -75,6 +109,12 @@ pub enum JournalTask {
     /// Print what a segment, a snapshot or a page holds. Changes nothing.
     #[command(after_help = "Example:\n  posthouse journal dump posthouse-data/journal/00000000000000004096.log")]
     Dump { file: PathBuf },
+    /// Check a whole data directory and name what is wrong. Changes nothing.
+    ///
+    /// Reads every record, block and message, and rebuilds the state. The server must not be running. Exit code 0: all is
+    /// sound; 1: it is not.
+    #[command(after_help = "Example:\n  posthouse journal verify posthouse-data")]
+    Verify { data: PathBuf },
     /// Give up the record at a byte of a damaged segment, and everything that was written after it.
     ///
     /// Make a copy of the data directory first. The server must not be running.

@@ -1,12 +1,14 @@
 //! Data files, as text for people.
 
 use bytes::Bytes;
+use host::clock::{Clock, SystemClock};
 use host::disk::RealDisk;
 use journal::{Content, RECORD_HEADER_BYTES};
 use shard::Entry;
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Prints what a segment, a snapshot or a page holds.
 ///
@@ -19,6 +21,45 @@ pub fn dump(file: &Path) -> Result<(), String> {
         outcome => outcome.map_err(|error| error.to_string()),
     }
 }
+
+/// Checks a whole data directory. What is found is printed, and at last how much was looked at.
+///
+/// Errors: sentences for people: something is wrong, or it can't be looked at.
+pub fn verify(data: &Path) -> Result<(), String> {
+    // An assertion that fails on what is stored is a finding, told with the others.
+    std::panic::set_hook(Box::new(|_| {}));
+    let clock = SystemClock;
+    let mut told_at = clock.now_milliseconds();
+    let mut progress = |what: &str| {
+        let now = clock.now_milliseconds();
+        if now.saturating_sub(told_at) >= PROGRESS_MILLISECONDS {
+            told_at = now;
+            eprintln!("posthouse: {what}");
+        }
+    };
+    let report = engine::verify::verify(Arc::new(RealDisk), data, &mut progress)?;
+    let mut lines = String::new();
+    report.notes.iter().for_each(|note| lines += &format!("note: {note}\n"));
+    report.findings.iter().for_each(|finding| lines += &format!("{finding}\n"));
+    let untold = report.findings_count - report.findings.len() as u64;
+    if untold > 0 {
+        lines += &format!("… and {untold} more\n");
+    }
+    lines += &format!("{}\n", report.counts);
+    // Whoever closed the pipe has read enough, and sees the exit code.
+    let _ = io::Write::write_all(&mut io::stdout(), lines.as_bytes());
+    match report.findings_count {
+        0 => {
+            let _ = io::Write::write_all(&mut io::stdout(), b"all is sound\n");
+            Ok(())
+        }
+        1 => Err(format!("1 thing is wrong in `{}`", data.display())),
+        many => Err(format!("{many} things are wrong in `{}`", data.display())),
+    }
+}
+
+/// One says what one is at so often at most.
+const PROGRESS_MILLISECONDS: u64 = 1_000;
 
 /// Gives up the record at `byte` and all later ones.
 ///

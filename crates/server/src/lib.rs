@@ -11,12 +11,13 @@
 //!                │             ├─ body             read, bounded, decompressed
 //!                │             ├─ place            where did the client think we are?
 //!                │             ├─ origin           which web pages may ask
-//!                │             └─ operations       health, ready, the test clock
+//!                │             └─ operations       health, ready, the test clock, backups
 //!                └─ connection by connection
 //! ```
 //!
 //! Nothing else in the project reads configuration or the environment.
 
+pub mod backup;
 pub mod cli;
 pub mod config;
 mod http;

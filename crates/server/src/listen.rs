@@ -10,7 +10,7 @@
 //!                                                    · when the server stops, as soon as nothing is under way
 //! ```
 
-use crate::http::{App, answer};
+use crate::http::{App, Peer, answer};
 use crate::settings::Settings;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -118,7 +118,11 @@ impl Connections {
     }
 
     async fn serve_http1(&self, stream: TcpStream, mut stopping: watch::Receiver<bool>) -> hyper::Result<()> {
-        let requests = service_fn(|request| async { Ok::<_, Infallible>(answer(&self.app, request).await) });
+        let peer = Peer::of(&stream);
+        let requests = service_fn(|request| {
+            let request = peer.sends(request);
+            async { Ok::<_, Infallible>(answer(&self.app, request).await) }
+        });
         let mut connection = pin!(self.http1.serve_connection(TokioIo::new(stream), requests));
         tokio::select! {
             biased;
@@ -130,9 +134,11 @@ impl Connections {
 
     async fn serve_http2(&self, stream: TcpStream, mut stopping: watch::Receiver<bool>) -> hyper::Result<()> {
         let traffic = Arc::new(Traffic::default());
+        let peer = Peer::of(&stream);
         // Its requests run as tasks of their own, so they share what they need.
         let requests = service_fn(|request| {
             let (app, running) = (self.app.clone(), Traffic::begin(&traffic));
+            let request = peer.sends(request);
             async move {
                 let _running = running;
                 Ok::<_, Infallible>(answer(&app, request).await)

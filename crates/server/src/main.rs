@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         },
         Task::Journal { task: JournalTask::Dump { file } } => done(server::inspect::dump(&file)),
         Task::Journal { task: JournalTask::Cut { file, byte } } => done(server::inspect::cut(&file, byte)),
+        Task::Journal { task: JournalTask::Verify { data } } => done(server::inspect::verify(&data)),
+        Task::Backup(backup) => done(server::backup::run(&backup)),
         Task::Version => {
             println!("posthouse {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

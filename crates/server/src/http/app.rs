@@ -28,6 +28,8 @@ pub struct App {
     pub cors_origins: Origins,
     pub body_limits: BodyLimits,
     pub body_budget: Budget,
+    /// Length of the segments that a backup gets.
+    pub segment_bytes: u64,
 }
 
 impl App {
@@ -55,6 +57,7 @@ impl App {
                 pause_max: Duration::from_secs(settings.body_seconds_max.into()),
             },
             body_budget: Budget::new(settings.body_memory_bytes_max.as_usize()),
+            segment_bytes: settings.segment_bytes.0,
         }
     }
 

@@ -1,6 +1,7 @@
 //! One request, from its bytes to those of its answer.
 
 pub mod app;
+mod backup;
 mod body;
 mod operations;
 mod origin;
@@ -9,4 +10,5 @@ mod pipeline;
 mod place;
 
 pub use app::App;
+pub use backup::Peer;
 pub use pipeline::answer;

@@ -1,7 +1,7 @@
-//! What operators and tests ask: is it up, is it ready, move the clock.
+//! What operators and tests ask: is it up, is it ready, move the clock, make a backup.
 
 use super::App;
-use super::body;
+use super::{backup, body};
 use bytes::Bytes;
 use engine::Health;
 use http::header::{CONTENT_TYPE, HeaderValue};
@@ -52,6 +52,9 @@ async fn own<B>(app: &App, parts: &Parts, body: B) -> Response<Bytes>
 where
     B: Body<Data = Bytes> + Unpin,
 {
+    if parts.uri.path() == "/_posthouse/backup" {
+        return backup::answer(app, parts, body).await;
+    }
     if parts.uri.path() != "/_posthouse/clock/advance" || app.test_clock.is_none() {
         return json(StatusCode::NOT_FOUND, &json!({ "error": "there is nothing here" }));
     }
@@ -84,7 +87,7 @@ fn asked_milliseconds(body: &[u8]) -> Result<u64, String> {
     Ok((seconds * 1_000.0).round() as u64)
 }
 
-fn json(status: StatusCode, value: &Value) -> Response<Bytes> {
+pub fn json(status: StatusCode, value: &Value) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(value.to_string() + "\n"));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -30,7 +30,7 @@ pub fn may_ask(parts: &Parts, configured: &Origins) -> bool {
     is_our_own || authority.is_some_and(is_this_machine) || configured.contains(origin)
 }
 
-fn is_this_machine(authority: &str) -> bool {
+pub fn is_this_machine(authority: &str) -> bool {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if is_port(port) => host,

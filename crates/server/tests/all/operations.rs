@@ -56,3 +56,23 @@ async fn without_the_setting_the_clock_is_not_there() {
     let server = Posthouse::start(&[("test_clock", "false")]).await;
     assert_eq!(ask(&server, "POST", "/_posthouse/clock/advance", r#"{"seconds": 1}"#).await.status, 404);
 }
+
+#[tokio::test]
+async fn a_backup_is_asked_for_from_this_machine() {
+    let server = Posthouse::start(&[]).await;
+    for (method, host, body, status, expected) in [
+        ("GET", "localhost", "", 405, "is a POST"),
+        ("POST", "rebound.example", r#"{"to": "/x"}"#, 403, "on the server's own machine"),
+        ("POST", "localhost", "{}", 400, "expected a body such as"),
+        ("POST", "localhost", r#"{"to": "x"}"#, 400, "an absolute path"),
+        ("POST", "127.0.0.1:4566", r#"{"to": "/nowhere/x"}"#, 409, "all messages are in memory only"),
+    ] {
+        let mut client = server.client().await;
+        let length = body.len();
+        let head = format!("{method} /_posthouse/backup HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n");
+        client.send((head + body).as_bytes()).await;
+        let answer = client.answer().await;
+        let error = answer.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(answer.status == status && error.contains(expected), "{method} {host} {body}: {answer:?}");
+    }
+}
