@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long the server may take to say where it listens. Recovery is part of it.
@@ -24,8 +24,10 @@ const ANSWER_SECONDS_MAX: u64 = 30;
 /// `posthouse serve` on a free port, with a data directory of its own and a clock that tests move.
 pub struct Server {
     process: Child,
+    /// For its log, and for its data where that lies nowhere else.
     home: tempfile::TempDir,
-    durability: &'static str,
+    data: PathBuf,
+    options: Vec<String>,
     address: String,
 }
 
@@ -35,8 +37,24 @@ impl Server {
     /// Panics where there is none, or where it doesn't start.
     pub fn start(durability: &'static str) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let (process, address) = spawn(home.path(), durability);
-        Self { process, home, durability, address }
+        let data = home.path().join("data");
+        Self::start_in(home, data, &["--durability", durability])
+    }
+
+    /// Starts on data that lies elsewhere, with further options.
+    pub fn start_on(data: &Path, options: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().expect("a temporary directory"), data.to_path_buf(), options)
+    }
+
+    fn start_in(home: tempfile::TempDir, data: PathBuf, options: &[&str]) -> Self {
+        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+        let (process, address) = spawn(home.path(), &data, &options);
+        Self { process, home, data, options, address }
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> &Path {
+        &self.data
     }
 
     /// `127.0.0.1:4566`
@@ -56,7 +74,7 @@ impl Server {
 
     /// Starts again on the same data, after [`Server::kill`].
     pub fn restart(&mut self) {
-        (self.process, self.address) = spawn(self.home.path(), self.durability);
+        (self.process, self.address) = spawn(self.home.path(), &self.data, &self.options);
     }
 
     /// Moves the server's clock forward.
@@ -91,19 +109,26 @@ fn binary() -> PathBuf {
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
-    target.join("release/posthouse")
+    let binary = target.join("release/posthouse");
+    assert!(binary.exists(), "{} is missing: build it with `cargo build --release -p server`", binary.display());
+    binary
+}
+
+/// Runs another task of the program to its end.
+pub fn posthouse(arguments: &[&str]) -> Output {
+    Command::new(binary()).args(arguments).stdin(Stdio::null()).output().expect("the binary runs")
 }
 
 /// Starts the process and waits for the line that says where it listens.
-fn spawn(home: &Path, durability: &str) -> (Child, String) {
+fn spawn(home: &Path, data: &Path, options: &[String]) -> (Child, String) {
     let binary = binary();
-    assert!(binary.exists(), "{} is missing: build it with `cargo build --release -p server`", binary.display());
     let log_path = home.join("log");
     let log = || File::create(&log_path).expect("a log file");
     let output = log();
     let mut process = Command::new(&binary)
-        .args(["serve", "--listen", "127.0.0.1:0", "--test-clock", "--durability", durability, "--data"])
-        .arg(home.join("data"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--test-clock", "--data"])
+        .arg(data)
+        .args(options)
         .stdin(Stdio::null())
         .stdout(output.try_clone().expect("a second handle on the log"))
         .stderr(output)
