@@ -183,7 +183,11 @@ impl<T> Core<T> {
         if journaling.taken.is_some() {
             return None;
         }
-        let batch = journaling.gathered.pop_front()?;
+        let mut batch = journaling.gathered.pop_front()?;
+        if batch.entries.capacity() > batch.entries.len() + batch.entries.len() / 4 {
+            // It is kept for a while, to be received from.
+            batch.entries.shrink_to_fit();
+        }
         journaling.gathered_bytes -= batch.entries.len();
         journaling.last_batch_bytes = batch.entries.len();
         journaling.taken = Some((batch.lsn, batch.replies));

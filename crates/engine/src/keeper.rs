@@ -18,7 +18,8 @@ const TICK: Duration = Duration::from_secs(1);
 const KEEPER_TICKS_AFTER_FAILURE: u32 = 10;
 const PAGER_TICKS_AFTER_FAILURE: u32 = 1;
 
-/// After so many ticks without an append, what can be let go is let go, if at least so much was appended.
+/// After so many ticks without an append, what can be let go is let go: memory, disk, and with a snapshot the journal, if
+/// at least so much was appended.
 const TICKS_IDLE: u32 = 10;
 const IDLE_GROWN_BYTES_MIN: u64 = 64 << 10;
 
@@ -102,6 +103,7 @@ impl Keeper<'_> {
         }
         if self.idle_ticks == TICKS_IDLE {
             self.store.give_back_room()?;
+            self.shared.payloads.forget();
         }
         if self.shared.is_storage_full() && self.store.make_room()? && self.shared.has_reserve() {
             self.shared.set_storage_full(false);

@@ -65,6 +65,12 @@ impl Payloads {
         }
     }
 
+    /// Lets go of what is kept. It can be read from disk when it is wanted after all.
+    pub fn forget(&self) {
+        *self.young.write().expect("nothing panics while it holds this lock") = Young::default();
+        *self.expected.write().expect("nothing panics while it holds this lock") = Expected::default();
+    }
+
     /// The payload, if it is in memory.
     pub fn young(&self, at: &PayloadAt) -> Option<Bytes> {
         match at {
