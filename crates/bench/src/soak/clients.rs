@@ -378,7 +378,8 @@ impl Client {
                 }
                 let full = if yard.is_full.get() { ", disk full" } else { "" };
                 yard.note(format!("{} {}{full}", reply.status, body["__type"].as_str().unwrap_or("without a code")));
-                if reply.status < 500 { Answer::Refused } else { Answer::Unknown }
+                // Unavailable, such as with a full disk, means not carried out.
+                if reply.status < 500 || reply.status == 503 { Answer::Refused } else { Answer::Unknown }
             }
             Err(CallError::Connect(_)) => {
                 yard.note("not connected".to_owned());
