@@ -1,8 +1,8 @@
 //! Write amplification: bytes written per byte of message bodies.
 //!
 //! Counted are the records appended to the journal (by how far its positions moved), pages and snapshots (by their
-//! lengths), and the zeros that each new segment is filled with. Before counting, so much is sent and deleted that segments
-//! are there to be used again, for a server is new only once.
+//! lengths), and the zeros that each new segment is filled with. All is done twice without a pause: a server that is new,
+//! or was idle and gave its segments back, fills some with zeros the first time, and has them to use again the second.
 //!
 //! What the kernel counts for the process (`write_bytes` in `/proc/PID/io`) is several times more where the page cache keeps
 //! files in large folios: a sync of 4 KB counts as the whole folio, though only the changed blocks of it are written. It is
@@ -20,46 +20,49 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What is sent before, and what is counted, in messages.
-const WARM_UP_MESSAGES: u64 = 600_000;
+/// What is sent each time.
 const MESSAGES: u64 = 1_000_000;
+/// Time to freeze the end of a backlog.
+const SETTLE: Duration = Duration::from_secs(3);
 /// Between two looks at the data directory. Pages and snapshots live longer than that.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub fn measure(settings: &Settings, figures: &mut Figures) -> io::Result<()> {
     let posthouse = settings.posthouse(&[]);
     let server = posthouse.start()?;
-    let bodies = |messages: u64| messages as f64 * settings.body_bytes as f64;
+    let twice = |work: &dyn Fn() -> io::Result<()>| twice(settings, &posthouse, &server, work);
 
-    let (new, _) = counted(&posthouse, &server, || live_and_die(settings, &server, WARM_UP_MESSAGES))?;
-    figures.note("written per byte, short-lived, new server", new.sum() / bodies(WARM_UP_MESSAGES));
-    let (short, kernel) = counted(&posthouse, &server, || live_and_die(settings, &server, MESSAGES))?;
-    figures.at_most("written per byte, short-lived", 1.1, short.sum() / bodies(MESSAGES));
-    figures.note("of that, journal", short.journal / bodies(MESSAGES));
-    figures.note("of that, zeros", short.zeros / bodies(MESSAGES));
-    figures.note("as the kernel counts", kernel / bodies(MESSAGES));
+    let [first, again] = twice(&|| live_and_die(settings, &server))?;
+    figures.note("written per byte, short-lived, new server", first.sum());
+    figures.at_most("written per byte, short-lived", 1.1, again.sum());
+    figures.note("short-lived: journal", again.journal);
+    figures.note("short-lived: zeros", again.zeros);
+    figures.note("short-lived: as the kernel counts", again.kernel);
 
-    let (long, kernel) = counted(&posthouse, &server, || {
+    let [first, again] = twice(&|| {
         settings.fill(&server, "long", MESSAGES)?;
-        std::thread::sleep(IDLE);
+        std::thread::sleep(SETTLE);
         settings.drain(&server, "long", None).map(drop)
     })?;
-    figures.at_most("written per byte, long-lived", 2.2, long.sum() / bodies(MESSAGES));
-    figures.note("of that, long-lived, journal", long.journal / bodies(MESSAGES));
-    figures.note("of that, long-lived, pages", long.pages / bodies(MESSAGES));
-    figures.note("of that, long-lived, snapshots", long.snapshots / bodies(MESSAGES));
-    figures.note("of that, long-lived, zeros", long.zeros / bodies(MESSAGES));
-    figures.note("as the kernel counts, long-lived", kernel / bodies(MESSAGES));
+    figures.note("written per byte, long-lived, after idling", first.sum());
+    figures.at_most("written per byte, long-lived", 2.2, again.sum());
+    figures.note("long-lived: journal", again.journal);
+    figures.note("long-lived: pages", again.pages);
+    figures.note("long-lived: snapshots", again.snapshots);
+    figures.note("long-lived: zeros", again.zeros);
+    figures.note("long-lived: as the kernel counts", again.kernel);
     server.kill()
 }
 
-/// Bytes written, by what for.
+/// Bytes written per byte of bodies, by what for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
     journal: f64,
     pages: f64,
     snapshots: f64,
     zeros: f64,
+    /// All of it, as the kernel counts.
+    kernel: f64,
 }
 
 impl Written {
@@ -68,26 +71,39 @@ impl Written {
     }
 }
 
-/// What is written by some work and by tidying up after it; and the kernel's count.
-fn counted(
+/// What is written by some work the first and the second time, and by tidying up after it.
+fn twice(
+    settings: &Settings,
     posthouse: &Posthouse,
     server: &Serving,
-    work: impl FnOnce() -> io::Result<()>,
-) -> io::Result<(Written, f64)> {
+    work: &dyn Fn() -> io::Result<()>,
+) -> io::Result<[Written; 2]> {
     let position_before = newest_snapshot(&posthouse.data);
-    let before = process::written_bytes(server.pid())?;
-    let watch = Watch::start(&posthouse.data);
-    work()?;
-    std::thread::sleep(IDLE);
-    let mut written = watch.end();
-    written.journal = (newest_snapshot(&posthouse.data) - position_before) as f64;
-    Ok((written, (process::written_bytes(server.pid())? - before) as f64))
+    let mut both = [Written::default(); 2];
+    for (written, pause) in both.iter_mut().zip([Duration::ZERO, IDLE]) {
+        let kernel_before = process::written_bytes(server.pid())?;
+        let watch = Watch::start(&posthouse.data);
+        work()?;
+        std::thread::sleep(pause);
+        *written = watch.end();
+        written.kernel = (process::written_bytes(server.pid())? - kernel_before) as f64;
+    }
+    // Known only at rest, so both times together.
+    let journal = (newest_snapshot(&posthouse.data) - position_before) as f64 / 2.0;
+    let bodies = MESSAGES as f64 * settings.body_bytes as f64;
+    Ok(both.map(|Written { pages, snapshots, zeros, kernel, .. }| Written {
+        journal: journal / bodies,
+        pages: pages / bodies,
+        snapshots: snapshots / bodies,
+        zeros: zeros / bodies,
+        kernel: kernel / bodies,
+    }))
 }
 
 /// Sends, receives and deletes in tens, each batch at once.
-fn live_and_die(settings: &Settings, server: &Serving, messages: u64) -> io::Result<()> {
+fn live_and_die(settings: &Settings, server: &Serving) -> io::Result<()> {
     let plan = settings.plan(server, "short", Mix::LifeCycle, SENDERS / 2)?;
-    let rounds_max = Some(messages.div_ceil(BATCH as u64));
+    let rounds_max = Some(MESSAGES.div_ceil(BATCH as u64));
     super::without_errors(load::run(&Plan { rounds_max, ..plan })?).map(drop)
 }
 
@@ -124,7 +140,7 @@ impl Watch {
                 std::thread::sleep(LOOK);
             }
             let [pages, snapshots, zeros] = new.map(|files| files.values().sum::<u64>() as f64);
-            Written { journal: 0.0, pages, snapshots, zeros }
+            Written { pages, snapshots, zeros, ..Written::default() }
         });
         Self { is_over, thread }
     }
