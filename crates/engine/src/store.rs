@@ -84,8 +84,9 @@ const RECORD_BYTES_MAX: u32 = 4 << 20;
 /// doesn't fit goes into the next.
 const FIRST_SEGMENT_BYTES: u64 = 256 << 10;
 
-/// Most old segments kept to be used again: as many as go with a snapshot, so that a busy journal writes no zeros.
-const SPARES_MAX: usize = 5;
+/// Most old segments kept to be used again: as many as go with a snapshot under full load, so that a busy journal writes no
+/// zeros. An idle server gives them back.
+const SPARES_MAX: usize = 8;
 
 /// How a [`LocalStore`] is laid out.
 #[derive(Clone, Debug)]
