@@ -17,11 +17,6 @@ impl Timestamp {
         Self(self.0.saturating_add(seconds.saturating_mul(1_000)))
     }
 
-    /// This moment and `milliseconds` more; [`Self::NEVER`] where that can't be told.
-    pub fn plus_milliseconds(self, milliseconds: u64) -> Self {
-        Self(self.0.saturating_add(milliseconds))
-    }
-
     /// Milliseconds from `earlier` until this moment, 0 if it isn't earlier.
     pub fn milliseconds_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

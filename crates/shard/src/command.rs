@@ -2,7 +2,7 @@
 
 use crate::{PagedMessage, PayloadAt, Receipt, ReceiptKey, Setting, Settings};
 use bytes::Bytes;
-use model::{AccountId, DeliveryNumber, MessageId, QueueId, QueueKey, Region, Serial, Timestamp};
+use model::{AccountId, MessageId, QueueId, QueueKey, Region, Serial, Timestamp};
 use std::collections::BTreeMap;
 
 /// Something asked of the shard. Those that change nothing give an empty entry.
@@ -141,12 +141,6 @@ pub struct Delivery {
     /// This delivery included.
     pub receive_count: u32,
     pub payload: PayloadAt,
-}
-
-impl Delivery {
-    pub fn number(&self) -> DeliveryNumber {
-        self.receipt.delivery
-    }
 }
 
 /// Why a command changed nothing.

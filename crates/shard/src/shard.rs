@@ -214,9 +214,7 @@ impl Shard {
             }
         }
         // Somebody may be waiting for what is thawed, and for no other.
-        let due =
-            |id: &&QueueId| self.queues.get(id).is_some_and(|queue| queue.page_to_thaw(&self.rules.paging).is_some());
-        let urgent = self.backlogs.iter().find(due).copied();
+        let urgent = self.backlogs.iter().copied().find(|&id| self.is_thaw_due(id));
         loop {
             let id = urgent.or(self.backlogs.first().copied())?;
             if let Some(queue) = self.queues.get(&id) {
@@ -429,10 +427,13 @@ impl Shard {
 
     /// Notes whether a page of a queue is due.
     fn note_thaw(&mut self, id: QueueId) {
-        let is_due = |queue: &Queue| queue.has_frozen() && queue.page_to_thaw(&self.rules.paging).is_some();
-        if self.queues.get(&id).is_some_and(is_due) {
+        if self.is_thaw_due(id) {
             self.backlogs.insert(id);
         }
+    }
+
+    fn is_thaw_due(&self, id: QueueId) -> bool {
+        self.queues.get(&id).is_some_and(|queue| queue.page_to_thaw(&self.rules.paging).is_some())
     }
 
     fn apply_change(&mut self, at: Timestamp, change: &Change) {
